@@ -1,0 +1,32 @@
+"""Symbolic scalars for NumPy object arrays: the language algorithms are traced in."""
+
+from kinloop.scalar.derivatives import jacobian, jvp, vjp
+from kinloop.scalar.function import Function, repeat, trace, unrolled
+from kinloop.scalar.functions import absolute as abs  # noqa: A004
+from kinloop.scalar.functions import (
+    acos,
+    asin,
+    atan,
+    atan2,
+    cos,
+    exp,
+    floor,
+    is_symbolic,
+    log,
+    logical_and,
+    logical_not,
+    logical_or,
+    maximum,
+    minimum,
+    sin,
+    sqrt,
+    tan,
+    where,
+)
+from kinloop.scalar.graph import Graph, Symbol
+
+__all__ = [
+    "Function", "Graph", "Symbol", "abs", "acos", "asin", "atan", "atan2", "cos", "exp", "floor", "is_symbolic",
+    "jacobian", "jvp", "log", "logical_and", "logical_not", "logical_or", "maximum", "minimum", "repeat", "sin",
+    "sqrt", "tan", "trace", "unrolled", "vjp", "where",
+]  # fmt: skip

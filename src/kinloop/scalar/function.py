@@ -1,0 +1,176 @@
+"""A traced computation: named inputs, named outputs, and the graph between them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from kinloop.scalar import functions as fn
+from kinloop.scalar.graph import Graph, Symbol, constant_value, reachable
+
+LEAVES = ("input", "const", "pick")
+
+
+class Function:
+    """Outputs as a graph over inputs. Calling it replays the graph on numbers, symbols or batches.
+
+    `inputs` maps a name to the size of that input vector, `outputs` a name to an array of numbers and
+    symbols. `Function.nodes` lists what the outputs need, in an order of evaluation.
+    """
+
+    def __init__(self, inputs: Mapping[str, int], outputs: Mapping[str, Any], graph: Graph) -> None:
+        self.graph = graph
+        self.inputs = dict(inputs)
+        self.outputs = {name: np.asarray(value, dtype=object) for name, value in outputs.items()}
+        self.nodes = reachable(x for out in self.outputs.values() for x in out.flat)
+
+    @property
+    def operations(self) -> dict[str, int]:
+        """Count of each operation in one evaluation, and their 'total'; loops count every round."""
+        return dict(self._count())
+
+    def _count(self) -> Counter:
+        count: Counter = Counter()
+        for s in self.nodes:
+            if s.op == "loop":
+                for op, n in s.payload.body._count().items():
+                    if op != "total":
+                        count[op] += n * s.payload.rounds
+            elif s.op not in LEAVES:
+                count[s.op] += 1
+        count["total"] = sum(count.values())
+        return count
+
+    def __call__(self, *args: Any) -> Any:
+        """Outputs for the given inputs, each a sequence of numbers, symbols or equal-shaped batches."""
+        if len(args) != len(self.inputs):
+            raise TypeError(f"expected {len(self.inputs)} inputs ({', '.join(self.inputs)}), received {len(args)}")
+        given = dict(zip(self.inputs, args, strict=True))
+        value: dict[int, Any] = {}
+        for s in self.nodes:
+            value[s.index] = _evaluate(s, given, value)
+
+        def fill(out: np.ndarray) -> np.ndarray:
+            filled = np.empty(out.shape, dtype=object)
+            for k in np.ndindex(out.shape):
+                filled[k] = value[out[k].index] if isinstance(out[k], Symbol) else out[k]
+            return filled
+
+        results = tuple(_settle(fill(out)) for out in self.outputs.values())
+        return results[0] if len(results) == 1 else results
+
+
+def _settle(out: np.ndarray) -> np.ndarray:
+    """Plain floats where nothing symbolic or batched is left."""
+    if any(isinstance(x, Symbol | np.ndarray) for x in out.flat):
+        return out
+    return out.astype(float)
+
+
+_CALLS: dict[str, Callable] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "neg": lambda a: -a,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "and": fn.logical_and,
+    "or": fn.logical_or,
+    "not": fn.logical_not,
+    "where": fn.where,
+    "abs": fn.absolute,
+}
+
+
+def _divide(a: Any, b: Any) -> Any:
+    if isinstance(a, Symbol) or isinstance(b, Symbol):
+        return a / b
+    with np.errstate(all="ignore"):
+        return np.divide(a, b)
+
+
+_CALLS["div"] = _divide
+
+
+def _evaluate(s: Symbol, given: dict[str, Any], value: dict[int, Any]) -> Any:
+    if s.op == "input":
+        name, k = s.payload
+        return given[name][k]
+    if s.op == "const":
+        return constant_value(s)
+    args = [value[a.index] for a in s.args]
+    if s.op == "loop":
+        return repeat(s.payload.rounds, s.payload.body, args[: s.payload.carried], args[s.payload.carried :])
+    if s.op == "pick":
+        return args[0][s.payload]
+    call = _CALLS.get(s.op) or getattr(fn, s.op)
+    return call(*args)
+
+
+def trace(f: Callable, inputs: Mapping[str, int], output: str = "out") -> Function:
+    """Run `f` on symbols, one object array per input, and keep what it computes.
+
+    `f` returns an array, or a dict of arrays by name.
+    """
+    graph = Graph()
+    result = f(*[graph.inputs(name, size) for name, size in inputs.items()])
+    return Function(inputs, result if isinstance(result, dict) else {output: result}, graph)
+
+
+class _Loop:
+    """What a loop node repeats: `body(carry, given) -> carry`, so many rounds."""
+
+    __slots__ = ("body", "rounds", "carried")
+
+    def __init__(self, body: Function, rounds: int, carried: int) -> None:
+        self.body, self.rounds, self.carried = body, rounds, carried
+
+
+def repeat(rounds: int, body: Callable, carry: Any, given: Any = ()) -> Any:
+    """`carry` after `rounds` times `carry = body(carry, given)`, as one rolled loop where symbolic.
+
+    `carry` and `given` are vectors; everything the body uses from outside goes through `given`.
+    """
+    symbols = [x for x in (*carry, *given) if isinstance(x, Symbol)]
+    if not symbols:
+        for _ in range(rounds):
+            carry = body(carry, given)
+        return carry
+    if not isinstance(body, Function):
+        n, m = len(carry), len(given)
+        body = trace(body, {"carry": n, "given": m})
+    graph = symbols[0].graph
+    lifted = tuple(x if isinstance(x, Symbol) else graph.constant(x) for x in (*carry, *given))
+    node = graph.node("loop", lifted, _Loop(body, rounds, len(carry)))
+    out = np.empty(len(carry), dtype=object)
+    for k in range(len(carry)):
+        out[k] = graph.node("pick", (node,), k)
+    return out
+
+
+def unrolled(function: Function) -> Function:
+    """The same function with every loop written out, round after round."""
+    if not any(s.op == "loop" for s in function.nodes):
+        return function
+    graph = Graph()
+    value: dict[int, Any] = {}
+    given = {name: graph.inputs(name, size) for name, size in function.inputs.items()}
+    for s in function.nodes:
+        if s.op == "loop":
+            carry, rest = [value[a.index] for a in s.args[: s.payload.carried]], s.args[s.payload.carried :]
+            body = unrolled(s.payload.body)
+            for _ in range(s.payload.rounds):
+                carry = body(carry, [value[a.index] for a in rest])
+            value[s.index] = carry
+        else:
+            value[s.index] = _evaluate(s, given, value)
+    outputs = {}
+    for name, out in function.outputs.items():
+        filled = np.empty(out.shape, dtype=object)
+        for k in np.ndindex(out.shape):
+            filled[k] = value[out[k].index] if isinstance(out[k], Symbol) else out[k]
+        outputs[name] = filled
+    return Function(function.inputs, outputs, graph)
