@@ -1,0 +1,58 @@
+"""Every error kinloop raises on purpose: one base class, one class per mistake."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class KinloopError(Exception):
+    """Base of all errors raised by kinloop."""
+
+
+class ModelError(KinloopError, ValueError):
+    """A mechanism that cannot exist, or a model file that does not describe one."""
+
+
+class UnknownName(KinloopError, KeyError):
+    """A name that is not in the robot."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class ShapeError(KinloopError, ValueError):
+    """An array of the wrong shape or type."""
+
+
+class NonFiniteInput(KinloopError, ValueError):
+    """NaN or infinity where a number is needed."""
+
+
+class LoopNotClosed(KinloopError, ValueError):
+    """A configuration in which a loop stands open, or cannot be closed."""
+
+
+class SingularConfiguration(KinloopError, ValueError):
+    """A configuration where the chosen independent coordinates do not determine the motion."""
+
+
+class MethodError(KinloopError, ValueError):
+    """A method or option that does not exist or does not apply."""
+
+
+class CompileError(KinloopError, RuntimeError):
+    """A kernel that could not be made."""
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
+    """The error for an unknown name: lists the nearest known ones, or a few of all."""
+    known = list(known)
+    near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)
+    if near:
+        hint = f"did you mean {' or '.join(repr(n) for n in near)}?"
+    elif known:
+        hint = f"known: {', '.join(repr(n) for n in known[:8])}{', ...' if len(known) > 8 else ''}"
+    else:
+        hint = "there are none"
+    return UnknownName(f"no {kind} named {name!r}; {hint}")

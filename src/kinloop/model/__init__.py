@@ -1,0 +1,26 @@
+"""Mechanisms as frozen facts: bodies, joints, loops, couplings; how to build and check them."""
+
+from kinloop.model.builder import Builder, joint_type, pose
+from kinloop.model.joints import JOINT_TYPES, JointType
+from kinloop.model.mechanism import Mechanism, coordinate_names
+from kinloop.model.parts import (
+    WORLD,
+    Body,
+    Coupling,
+    Frame,
+    FunctionCoupling,
+    Joint,
+    LinearCoupling,
+    Loop,
+    LoopFunction,
+    LoopJoint,
+    PolynomialCoupling,
+    Rod,
+    placement,
+)
+
+__all__ = [
+    "JOINT_TYPES", "WORLD", "Body", "Builder", "Coupling", "Frame", "FunctionCoupling", "Joint", "JointType",
+    "LinearCoupling", "Loop", "LoopFunction", "LoopJoint", "Mechanism", "PolynomialCoupling", "Rod",
+    "coordinate_names", "joint_type", "placement", "pose",
+]  # fmt: skip

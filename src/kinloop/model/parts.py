@@ -1,0 +1,178 @@
+"""The frozen facts of a mechanism: bodies, tree joints, frames, and what closes its loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kinloop.errors import ModelError
+from kinloop.model.joints import JointType
+from kinloop.spatial import Transform
+
+WORLD = "world"
+
+
+def frozen(x: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
+    """A read-only float array of the given shape, or an error that says what was given."""
+    try:
+        a = np.array(x, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} must be numbers of shape {shape}, received {x!r}") from None
+    if a.shape != shape:
+        raise ModelError(f"{what} must have shape {shape}, received shape {a.shape}")
+    if not np.all(np.isfinite(a)):
+        raise ModelError(f"{what} must be finite, received {a.tolist()}")
+    a.setflags(write=False)
+    return a
+
+
+def placement(at: Any = (0.0, 0.0, 0.0), rotation: Any = None, what: str = "placement") -> Transform:
+    """A pose from a position [m] and a rotation matrix; rounding dust is swept to exact zeros and ones."""
+    p = frozen(at, (3,), f"{what} position")
+    R = frozen(np.eye(3) if rotation is None else rotation, (3, 3), f"{what} rotation")
+    if np.max(np.abs(R @ R.T - np.eye(3))) > 1e-6 or np.linalg.det(R) < 0:
+        raise ModelError(f"{what} rotation is not a rotation matrix; its columns must be orthonormal and right-handed")
+    return Transform(swept(R), p)
+
+
+def swept(a: np.ndarray, dust: float = 1e-12) -> np.ndarray:
+    """`a` with entries within rounding of -1, 0, 1 made exact, so that traces can fold them."""
+    nearest = np.round(a)
+    out = np.where((np.abs(a - nearest) < dust) & (np.abs(nearest) <= 1), nearest, a) + 0.0
+    out.setflags(write=False)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A rigid body: mass [kg], centre of mass [m] and inertia about it [kg m^2], in its own frame.
+
+    `accept_inertia` takes figures that no distribution of mass can have (published ones do that).
+    `geometry` is kept for viewers and contact; dynamics never looks at it.
+    """
+
+    name: str
+    mass: float = 0.0
+    com: Any = (0.0, 0.0, 0.0)
+    inertia: Any = field(default_factory=lambda: np.zeros((3, 3)))
+    accept_inertia: bool = False
+    geometry: tuple = ()
+
+    def __post_init__(self) -> None:
+        what = f"body {self.name!r}"
+        inertia = np.asarray(self.inertia, dtype=float)
+        inertia = np.diag(inertia) if inertia.shape == (3,) else inertia
+        object.__setattr__(self, "mass", float(frozen(self.mass, (), f"mass of {what}")))
+        object.__setattr__(self, "com", frozen(self.com, (3,), f"com of {what}"))
+        object.__setattr__(self, "inertia", frozen(inertia, (3, 3), f"inertia of {what}"))
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A tree joint: `child` moves on `parent` as `type` allows, from `placement` in the parent's frame."""
+
+    name: str
+    parent: str
+    child: str
+    type: JointType
+    placement: Transform = field(default_factory=Transform.identity)
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A named frame fixed to a body."""
+
+    name: str
+    body: str
+    placement: Transform = field(default_factory=Transform.identity)
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """Base of what closes a loop by an equation phi(q) = 0.
+
+    `embed=False` leaves the loop out of the clusters, to be held as a motion constraint instead.
+    """
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class LoopJoint(Loop):
+    """A joint of any type that closes a loop between two bodies (or a body and the world)."""
+
+    predecessor: str
+    successor: str
+    type: JointType
+    predecessor_placement: Transform = field(default_factory=Transform.identity)
+    successor_placement: Transform = field(default_factory=Transform.identity)
+
+
+@dataclass(frozen=True, eq=False)
+class Rod(Loop):
+    """A massless rod of fixed length [m] between a point on each of two bodies, with ball ends."""
+
+    predecessor: str
+    successor: str
+    predecessor_point: Any
+    successor_point: Any
+    length: float
+
+    def __post_init__(self) -> None:
+        for end in ("predecessor_point", "successor_point"):
+            object.__setattr__(self, end, frozen(getattr(self, end), (3,), f"{end} of rod {self.name!r}"))
+        if not (np.isfinite(self.length) and self.length > 0):
+            raise ModelError(f"rod {self.name!r} has length {self.length!r}; it must be a positive number of metres")
+
+
+@dataclass(frozen=True, eq=False)
+class LoopFunction(Loop):
+    """phi(q1, q2, ...) = 0 for any function of the positions of the named joints.
+
+    The function is plain Python on scalars (arrays for joints of several coordinates), written with
+    `kinloop.scalar` functions; it returns one value or a sequence of them.
+    """
+
+    joints: tuple[str, ...]
+    phi: Callable
+
+
+@dataclass(frozen=True, eq=False)
+class Coupling:
+    """Base of what fixes joints explicitly: q_dependent = gamma(q_independent)."""
+
+    name: str
+    dependent: tuple[str, ...]
+    independent: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearCoupling(Coupling):
+    """q_dependent = matrix @ q_independent + offset: gears, belts, mimics, linear differentials."""
+
+    matrix: Any
+    offset: Any = None
+
+    def __post_init__(self) -> None:
+        shape = (len(self.dependent), len(self.independent))
+        matrix = np.atleast_2d(np.asarray(self.matrix, dtype=float))
+        offset = np.zeros(shape[0]) if self.offset is None else np.atleast_1d(self.offset)
+        object.__setattr__(self, "matrix", frozen(matrix, shape, f"matrix of coupling {self.name!r}"))
+        object.__setattr__(self, "offset", frozen(offset, shape[:1], f"offset of coupling {self.name!r}"))
+
+
+@dataclass(frozen=True, eq=False)
+class PolynomialCoupling(Coupling):
+    """q_dependent = c0 + c1 q + c2 q^2 + ... of one independent joint."""
+
+    coefficients: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionCoupling(Coupling):
+    """q_dependent = gamma(q_independent...) for any Python function written with `kinloop.scalar`."""
+
+    gamma: Callable

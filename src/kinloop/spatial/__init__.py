@@ -1,0 +1,20 @@
+"""Spatial vectors, transforms and inertias, on numbers or symbols.
+
+Spatial vectors are angular first. A `Transform` is a pose: `Transform(R, p)` places frame B in frame A,
+`R` taking B's coordinates to A's. It moves motions from A to B (`X_BA`) and forces from B to A (`X_BA^T`).
+"""
+
+from kinloop.spatial.inertia import Inertia, rigid_inertia
+from kinloop.spatial.rotation import (
+    axis_rotation,
+    quaternion_product,
+    quaternion_rotation,
+    rotation_quaternion,
+    rpy_rotation,
+)
+from kinloop.spatial.transform import Transform, apply_pose, cross, cross_force, cross_motion, skew
+
+__all__ = [
+    "Inertia", "Transform", "apply_pose", "axis_rotation", "cross", "cross_force", "cross_motion",
+    "quaternion_product", "quaternion_rotation", "rigid_inertia", "rotation_quaternion", "rpy_rotation", "skew",
+]  # fmt: skip

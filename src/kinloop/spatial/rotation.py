@@ -1,0 +1,78 @@
+"""Rotations: about an axis, from unit quaternions (w x y z), from roll-pitch-yaw."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.spatial.transform import Array, skew
+
+
+def axis_rotation(axis: Array, angle: Any) -> Array:
+    """The rotation by `angle` [rad] about a unit `axis`; exact zeros and ones for coordinate axes."""
+    s, c = sc.sin(angle), sc.cos(angle)
+    K = skew(np.asarray(axis, dtype=float))
+    K2 = K @ K
+    if sc.is_symbolic(angle):
+        K, K2 = K.astype(object), K2.astype(object)
+        R = np.empty((3, 3), dtype=object)
+        for i in range(3):
+            for j in range(3):
+                unit = 1.0 if i == j else 0.0
+                # 1 + (1 - c) K2 + s K, written so that K2 = -1 on the diagonal gives c itself
+                R[i, j] = (unit + K2[i, j]) - c * K2[i, j] + s * K[i, j]
+        return R
+    return np.eye(3) + (1.0 - c) * K2 + s * K
+
+
+def quaternion_rotation(q: Array) -> Array:
+    """The rotation of a unit quaternion (w, x, y, z)."""
+    w, x, y, z = q
+    xx, yy, zz = 2 * x * x, 2 * y * y, 2 * z * z
+    xy, xz, yz = 2 * x * y, 2 * x * z, 2 * y * z
+    wx, wy, wz = 2 * w * x, 2 * w * y, 2 * w * z
+    return np.array(
+        [[1 - (yy + zz), xy - wz, xz + wy], [xy + wz, 1 - (xx + zz), yz - wx], [xz - wy, yz + wx, 1 - (xx + yy)]],
+        dtype=np.asarray(q).dtype,
+    )
+
+
+def quaternion_product(a: Array, b: Array) -> Array:
+    """The quaternion of `R(a) R(b)`."""
+    aw, ax, ay, az = a
+    bw, bx, by, bz = b
+    return np.array(
+        [
+            aw * bw - ax * bx - ay * by - az * bz,
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by - ax * bz + ay * bw + az * bx,
+            aw * bz + ax * by - ay * bx + az * bw,
+        ]
+    )
+
+
+def rotation_quaternion(R: Array) -> Array:
+    """A unit quaternion (w >= 0 where that matters) of a rotation matrix of numbers."""
+    R = np.asarray(R, dtype=float)
+    t = np.array([np.trace(R), R[0, 0], R[1, 1], R[2, 2]])
+    k = int(np.argmax(t))
+    q = np.empty(4)
+    if k == 0:
+        q[0] = 1 + t[0]
+        q[1:] = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
+    else:
+        i, j, l = k - 1, k % 3, (k + 1) % 3
+        q[0] = R[l, j] - R[j, l]
+        q[1 + i] = 1 + R[i, i] - R[j, j] - R[l, l]
+        q[1 + j] = R[i, j] + R[j, i]
+        q[1 + l] = R[i, l] + R[l, i]
+    q /= np.linalg.norm(q)
+    return q if q[0] >= 0 else -q
+
+
+def rpy_rotation(roll: float, pitch: float, yaw: float) -> Array:
+    """The rotation `Rz(yaw) Ry(pitch) Rx(roll)`."""
+    x, y, z = np.eye(3)
+    return axis_rotation(z, yaw) @ axis_rotation(y, pitch) @ axis_rotation(x, roll)
