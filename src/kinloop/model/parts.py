@@ -92,10 +92,7 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """Base of what closes a loop by an equation phi(q) = 0.
-
-    `embed=False` leaves the loop out of the clusters, to be held as a motion constraint instead.
-    """
+    """Base of what closes a loop by an equation phi(q) = 0."""
 
     name: str
 

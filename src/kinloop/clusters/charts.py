@@ -1,0 +1,232 @@
+"""Charts: which coordinates of a cluster are independent, and how the others follow.
+
+With rows K qd = 0 split into dependent and independent columns, K_d qd_d = -K_i qd_i gives
+
+    G = [ -K_d^-1 K_i ; 1 ],   g = [ K_d^-1 k ; 0 ].            [Jain2009, (20)]
+
+Rows may be redundant; a chart keeps as many as there are dependent coordinates. The choice of rows and
+columns is made once, by pivoted orthogonalisation at closed configurations; K_d is brought to block
+triangular form, so that gears cost nothing and loops are solved one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.clusters.grouping import strongly_connected
+from kinloop.spatial.transform import Array
+
+RANK_TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Rows kept, and the split of a cluster's n coordinates; `blocks` pairs rows with the columns they fix."""
+
+    n: int
+    rows: tuple[int, ...]
+    dependent: tuple[int, ...]
+    independent: tuple[int, ...]
+    blocks: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
+
+    def embed(self, K: Array, k: Array | None = None) -> tuple[Array, Array | None]:
+        """G (n, m) with qd = G v, and g (n,) with qdd = G a + g where the bias k is given."""
+        m = len(self.independent)
+        right = -K[:, list(self.independent)]
+        if k is not None:
+            right = np.concatenate([right, k.reshape(-1, 1)], axis=1)
+        dtype = object if right.dtype == object or K.dtype == object else float
+        solution = np.zeros((self.n, right.shape[1]), dtype=dtype)
+        done: list[int] = []
+        for rows, columns in self.blocks:
+            r, c = list(rows), list(columns)
+            b = right[r]
+            if done:
+                b = b - K[np.ix_(r, done)] @ solution[done]
+            solution[c] = solve(K[np.ix_(r, c)], b)
+            done += c
+        for column, i in enumerate(self.independent):
+            solution[i, column] = 1.0
+        return solution[:, :m], (solution[:, m] if k is not None else None)
+
+
+def solve(A: Array, B: Array) -> Array:
+    """A^-1 B for small square A: Cramer's rule up to 2, elimination with partial pivoting above."""
+    n = len(A)
+    if n == 1:
+        return B * _reciprocal(A[0, 0])
+    if n == 2:
+        r = _reciprocal(A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0])
+        return np.stack([A[1, 1] * B[0] - A[0, 1] * B[1], A[0, 0] * B[1] - A[1, 0] * B[0]]) * r
+    if A.dtype != object and B.dtype != object:
+        try:
+            return np.linalg.solve(A, B)
+        except np.linalg.LinAlgError:
+            return np.full(B.shape, np.nan)
+    return _eliminate([list(row) for row in np.concatenate([A, B], axis=1).astype(object)], n)
+
+
+def _reciprocal(x: Any) -> Any:
+    if isinstance(x, sc.Symbol):
+        return 1.0 / x
+    with np.errstate(all="ignore"):
+        return float(np.divide(1.0, x))
+
+
+def _eliminate(M: list[list[Any]], n: int) -> Array:
+    """Gauss elimination of [A | B] with the pivot rows chosen while it runs."""
+    width = len(M[0])
+    for j in range(n):
+        for r in range(j + 1, n):
+            swap = sc.abs(M[j][j]) < sc.abs(M[r][j])
+            top = [sc.where(swap, M[r][c], M[j][c]) for c in range(j, width)]
+            low = [sc.where(swap, M[j][c], M[r][c]) for c in range(j, width)]
+            M[j][j:], M[r][j:] = top, low
+        pivot = _reciprocal(M[j][j])
+        M[j][j + 1 :] = [x * pivot for x in M[j][j + 1 :]]
+        for r in range(j + 1, n):
+            M[r][j + 1 :] = [x - M[r][j] * y for x, y in zip(M[r][j + 1 :], M[j][j + 1 :], strict=True)]
+    for j in reversed(range(n)):
+        for r in range(j):
+            M[r][n:] = [x - M[r][j] * y for x, y in zip(M[r][n:], M[j][n:], strict=True)]
+    out = np.empty((n, width - n), dtype=object)
+    for r in range(n):
+        out[r] = M[r][n:]
+    return out
+
+
+def pivots(A: Array, rank: int) -> list[int]:
+    """The columns that a pivoted orthogonalisation takes first."""
+    A = A.astype(float).copy()
+    chosen: list[int] = []
+    for _ in range(rank):
+        norms = np.linalg.norm(A, axis=0)
+        norms[chosen] = -1.0
+        # ties go to the first column, whatever rounding says
+        k = int(np.flatnonzero(norms >= norms.max() * (1 - 1e-9))[0])
+        chosen.append(k)
+        if norms[k] > 0:
+            u = A[:, k] / norms[k]
+            A = A - np.outer(u, u @ A)
+            A[:, chosen] = 0.0
+    return chosen
+
+
+def _scaled(K: Array) -> Array:
+    """Rows of unit length; rows of zeros stay."""
+    norm = np.linalg.norm(K, axis=1, keepdims=True)
+    return np.where(norm > 1e-9, K / np.maximum(norm, 1e-300), 0.0)
+
+
+def rank_of(K: Array) -> int:
+    """Numerical rank of constraint rows, each scaled to unit length."""
+    if K.size == 0:
+        return 0
+    s = np.linalg.svd(_scaled(K), compute_uv=False)
+    return int(np.sum(s > RANK_TOLERANCE))
+
+
+def choose(
+    samples: Sequence[Array], preferred: Sequence[int], avoid: Sequence[int] = (), dependents: Sequence[int] | None = None
+) -> Chart | None:
+    """The chart that stays best conditioned over sample Jacobians at closed configurations.
+
+    `preferred` columns become dependent first (couplings name them), `avoid` never do (the user wants
+    them independent); `dependents` fixes them all. None where the wish cannot be met.
+    """
+    n = samples[0].shape[1]
+    scaled = [_scaled(K) for K in samples]
+    rank = max((rank_of(K) for K in samples), default=0)
+    candidates = [tuple(sorted(dependents))] if dependents is not None else []
+    if dependents is None:
+        free = [c for c in range(n) if c not in avoid]
+        for K in scaled:
+            found = _dependents(K, rank, free, [c for c in preferred if c in free])
+            if found is not None and found not in candidates:
+                candidates.append(found)
+    best: tuple[float, Chart] | None = None
+    for columns in candidates:
+        if len(columns) != rank:
+            continue
+        for rows in {tuple(sorted(pivots(K[:, list(columns)].T, rank))) for K in scaled}:
+            score = np.mean([np.log(_smallest(K[np.ix_(rows, columns)]) + 1e-12) for K in scaled])
+            usable = max(_smallest(K[np.ix_(rows, columns)]) for K in scaled) > RANK_TOLERANCE * 1e-2
+            if usable and (best is None or score > best[0] + 1e-9):
+                best = score, _chart(n, rows, columns, samples)
+    return best[1] if best else None
+
+
+def _smallest(A: Array) -> float:
+    return float(np.linalg.svd(A, compute_uv=False)[-1]) if A.size else 1.0
+
+
+def _dependents(K: Array, rank: int, free: list[int], preferred: list[int]) -> tuple[int, ...] | None:
+    """Dependent columns at one configuration: preferred ones while they add rank, then the best others."""
+    chosen: list[int] = []
+    for c in preferred:
+        if _smallest_of_columns(K, [*chosen, c]) > 1e-9 and len(chosen) < rank:
+            chosen.append(c)
+    rest = [c for c in free if c not in chosen]
+    if chosen:
+        basis, _ = np.linalg.qr(K[:, chosen])
+        reduced = K[:, rest] - basis @ (basis.T @ K[:, rest])
+    else:
+        reduced = K[:, rest]
+    if len(rest) < rank - len(chosen):
+        return None
+    chosen += [rest[k] for k in pivots(reduced, rank - len(chosen))]
+    return tuple(sorted(chosen))
+
+
+def _smallest_of_columns(K: Array, columns: list[int]) -> float:
+    A = K[:, columns]
+    return _smallest(A / np.maximum(np.linalg.norm(A, axis=0), 1e-300))
+
+
+def _chart(n: int, rows: tuple[int, ...], columns: tuple[int, ...], samples: Sequence[Array]) -> Chart:
+    pattern = np.zeros((len(rows), len(columns)), dtype=bool)
+    for K in samples:
+        pattern |= np.abs(K[np.ix_(rows, columns)]) > 1e-11
+    independent = tuple(c for c in range(n) if c not in columns)
+    return Chart(n, rows, columns, independent, _blocks(pattern, rows, columns))
+
+
+def _blocks(pattern: Array, rows: tuple[int, ...], columns: tuple[int, ...]) -> tuple:
+    """Block triangular order of a square pattern: match rows with columns, then take components."""
+    n = len(rows)
+    row_of = _matching(pattern)
+    if row_of is None:
+        return ((rows, columns),) if n else ()
+    # column a needs column b first where a's row contains b
+    edges = [[b for b in range(n) if b != a and pattern[row_of[a], b]] for a in range(n)]
+    return tuple(
+        (tuple(rows[row_of[c]] for c in component), tuple(columns[c] for c in component))
+        for component in strongly_connected(edges)
+    )
+
+
+def _matching(pattern: Array) -> list[int] | None:
+    """A row for every column of a square pattern, by augmenting paths."""
+    n = len(pattern)
+    column_of = [-1] * n
+
+    def augment(c: int, seen: set[int]) -> bool:
+        for r in range(n):
+            if pattern[r, c] and r not in seen:
+                seen.add(r)
+                if column_of[r] < 0 or augment(column_of[r], seen):
+                    column_of[r] = c
+                    return True
+        return False
+
+    if not all(augment(c, set()) for c in range(n)):
+        return None
+    row_of = [0] * n
+    for r, c in enumerate(column_of):
+        row_of[c] = r
+    return row_of

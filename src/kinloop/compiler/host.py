@@ -1,0 +1,98 @@
+"""The machine that kernels are made for: its vector unit, its libm, its NumPy."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kinloop.errors import CompileError
+
+try:
+    import llvmlite
+    import llvmlite.binding as llvm
+except ImportError:  # no wheel for this platform: kinloop still imports, its NumPy path still works
+    llvmlite = llvm = None
+
+LIBM = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log")
+_LIBM_FILES = {"darwin": ("libSystem.B.dylib",), "win32": ("ucrtbase.dll", "msvcrt.dll")}
+
+
+@dataclass(frozen=True)
+class Target:
+    """What code generation depends on."""
+
+    triple: str
+    cpu: str
+    features: str
+    fma: bool
+    bits: int  # width of the vector registers that measure fastest
+    llvm: str
+
+    def lanes(self, dtype: str) -> int:
+        """States computed side by side."""
+        return self.bits // (64 if dtype == "float64" else 32)
+
+
+def available() -> bool:
+    """Whether kernels can be compiled here."""
+    return llvm is not None
+
+
+@functools.cache
+def host() -> Target:
+    """The target of this process."""
+    if llvm is None:
+        raise CompileError(
+            "kernels need llvmlite, which is not installed here; run `pip install llvmlite`, "
+            "or use backend='numpy' for the slower NumPy path"
+        )
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    _register_symbols()
+    features = llvm.get_host_cpu_features()
+    flat = features.flatten() if features else ""
+    triple = llvm.get_process_triple()
+    arm = triple.startswith(("aarch64", "arm64"))
+    # 512-bit registers are not used: no host to show that they are faster than 256 on these kernels.
+    bits = 256 if "+avx2," in flat + "," or "+avx," in flat + "," else 128
+    versions = f"llvmlite {llvmlite.__version__} llvm {'.'.join(map(str, llvm.llvm_version_info))}"
+    return Target(triple, llvm.get_host_cpu_name(), flat, arm or "+fma," in flat + ",", bits, versions)
+
+
+def machine(target: Target) -> Any:
+    """LLVM's target machine; object code of it can be loaded at any address."""
+    return llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small"
+    )
+
+
+def _register_symbols() -> None:
+    """Give a fixed name to every address that object code refers to, so that none is baked into it."""
+    libm = _libm()
+    for name in LIBM:
+        llvm.add_symbol(f"kinloop_{name}", _address(getattr(libm, name)))
+    for name in ("PyObject_Vectorcall", "PyTuple_Pack", "PyMem_RawMalloc", "PyMem_RawFree"):
+        llvm.add_symbol(f"kinloop_{name}", _address(getattr(ctypes.pythonapi, name)))
+    llvm.add_symbol("kinloop_ndarray", id(np.ndarray))
+    for dtype in ("float64", "float32"):
+        llvm.add_symbol(f"kinloop_{dtype}", id(np.dtype(dtype)))
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+def _libm() -> ctypes.CDLL:
+    for name in (*_LIBM_FILES.get(sys.platform, ("libm.so.6", "libm.so")), None):
+        try:
+            library = ctypes.CDLL(name)
+            if all(hasattr(library, f) for f in LIBM):
+                return library
+        except (OSError, TypeError):
+            continue
+    raise CompileError("no math library was found on this system; use backend='numpy' for the slower NumPy path")

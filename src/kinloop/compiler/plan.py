@@ -1,0 +1,251 @@
+"""From a traced function to a plan: what is computed when, and which slot of the scratch array holds it.
+
+A plan is a list of stages that run one after the other on one scratch array of slots (one slot holds one
+value of W states side by side):
+
+- `Segment`: straight-line code of about a thousand operations, so that compile time stays linear;
+- `Angles`: the sine and cosine of many angles at once, as a loop;
+- `Repeat`: a rolled loop over a plan of its own.
+
+The scratch array begins with the inputs, then the outputs. Values that live across segments get slots of
+their own, reused when dead. Nothing here depends on W or on the language the plan is written in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from kinloop.compiler.fuse import Operation, fuse_products
+from kinloop.scalar import Function, Symbol
+from kinloop.scalar.graph import constant_value
+
+Operand = Any  # int: the number of a value; float: a constant
+SEGMENT = 1000
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Operations in order, then `copies` of inputs, constants and results of other stages into slots."""
+
+    values: tuple[int, ...]
+    copies: tuple[tuple[Operand, int], ...]
+
+
+@dataclass(frozen=True)
+class Angles:
+    """Sines and cosines of the `count` angles in slots `at`..., into slots `sin`... and `cos`..."""
+
+    at: int
+    sin: int
+    cos: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """`body`, with its slots from `base` on, `rounds` times; its outputs become its first inputs."""
+
+    body: Plan
+    base: int
+    rounds: int
+    carried: int
+
+
+Stage = Segment | Angles | Repeat
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Stages over a scratch array of `slots` slots: `n_in` inputs first, then `n_out` outputs."""
+
+    n_in: int
+    n_out: int
+    slots: int
+    stages: tuple[Stage, ...]
+    operations: dict[int, Operation]
+    home: dict[int, int]  # the slot where a value waits for later segments
+    stores: dict[int, tuple[int, ...]]  # every slot a value is written to when it is computed
+
+
+ANGLE_PAD = 8  # angles come in blocks of at most this many, so that one state can fill the vector unit
+
+
+def make_plan(function: Function, fuse: bool, segment: int = SEGMENT) -> Plan:
+    """Plan for `function`; `fuse` joins products and sums into operations that round once."""
+    return _plan(function, fuse, segment, {})
+
+
+def _plan(function: Function, fuse: bool, segment: int, known: dict[int, Plan]) -> Plan:
+    if id(function) not in known:
+        draft = _Draft.read(function)
+        if fuse:
+            draft.operations = fuse_products(draft.operations, draft.outputs)
+        for angles, loops in _levels(draft):
+            bodies = {k: _plan(draft.loops[k].body, fuse, segment, known) for k in loops}
+            _add_barrier(draft, angles, bodies, segment)
+        for k, x in enumerate(draft.outputs):
+            draft.feed(x, draft.n_in + k)
+        _add_segments(draft, draft.outputs, segment)
+        known[id(function)] = draft.finish()
+    return known[id(function)]
+
+
+def _operand(x: Any) -> Operand:
+    if isinstance(x, Symbol):
+        return constant_value(x) if x.op == "const" else x.index
+    return float(x)
+
+
+@dataclass
+class _Draft:
+    """A plan in the making."""
+
+    n_in: int
+    outputs: list[Operand]
+    operations: dict[int, Operation]
+    loops: dict[int, Any]
+    picks: dict[int, int]
+    home: dict[int, int]
+    size: int
+    stores: dict[int, list[int]] = field(default_factory=dict)
+    pending: list[tuple[Operand, int]] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
+    made: set[int] = field(default_factory=set)
+
+    @classmethod
+    def read(cls, function: Function) -> _Draft:
+        """Symbols to numbered operations."""
+        start, n_in = {}, 0
+        for name, size in function.inputs.items():
+            start[name] = n_in
+            n_in += size
+        operations: dict[int, Operation] = {}
+        loops, picks, home = {}, {}, {}
+        for s in function.nodes:
+            if s.op == "input":
+                home[s.index] = start[s.payload[0]] + s.payload[1]
+            elif s.op != "const":
+                operations[s.index] = (s.op, tuple([_operand(a) for a in s.args]))
+                if s.op == "loop":
+                    loops[s.index] = s.payload
+                elif s.op == "pick":
+                    picks[s.index] = s.payload
+        outputs = [_operand(x) for out in function.outputs.values() for x in out.flat]
+        return cls(n_in, outputs, operations, loops, picks, home, n_in + len(outputs))
+
+    def reserve(self, count: int) -> int:
+        self.size += count
+        return self.size - count
+
+    def feed(self, x: Operand, slot: int) -> None:
+        """Have `x` in `slot` in time: stored when computed, or copied by the next segment."""
+        if isinstance(x, int) and x not in self.home:
+            self.stores.setdefault(x, []).append(slot)
+        else:
+            self.pending.append((x, slot))
+
+    def finish(self) -> Plan:
+        """Give slots to the values that outlive their segment; a slot is free again after the last use."""
+        born: dict[int, int] = {}
+        last: dict[int, int] = {}
+        for t, stage in enumerate(self.stages):
+            for v in stage.values if isinstance(stage, Segment) else ():
+                born[v] = t
+                for x in self.operations[v][1]:
+                    if isinstance(x, int) and born.get(x, t) != t:
+                        last[x] = t
+        dying: dict[int, list[int]] = {}
+        for v, t in last.items():
+            dying.setdefault(t, []).append(v)
+        free: list[int] = []
+        own: set[int] = set()
+        for t, stage in enumerate(self.stages):
+            for v in stage.values if isinstance(stage, Segment) else ():
+                if v in last:
+                    slots = self.stores.setdefault(v, [])
+                    # A value that is also an output can wait in its output slot.
+                    if not (slots and slots[0] < self.n_in + len(self.outputs)):
+                        slots.insert(0, free.pop() if free else self.reserve(1))
+                        own.add(v)
+                    self.home[v] = slots[0]
+            free.extend(self.home[v] for v in dying.get(t, ()) if v in own)
+        stores = {v: tuple(slots) for v, slots in self.stores.items()}
+        return Plan(
+            self.n_in, len(self.outputs), self.size, tuple(self.stages), self.operations, self.home, stores
+        )
+
+
+def _levels(draft: _Draft) -> Iterator[tuple[list[int], list[int]]]:
+    """Sines, cosines and loops by how many of them lie on the way to each, nearest first."""
+    level: dict[int, int] = {}
+    groups: dict[int, tuple[list[int], list[int]]] = {}
+    for k, (op, args) in draft.operations.items():
+        depth = max([level.get(x, 0) for x in args if isinstance(x, int)], default=0)
+        if op in ("sin", "cos", "loop"):
+            depth += 1
+            groups.setdefault(depth, ([], []))[op == "loop"].append(k)
+        level[k] = depth
+    for depth in sorted(groups):
+        yield groups[depth]
+
+
+def _add_barrier(draft: _Draft, angles: list[int], bodies: dict[int, Plan], segment: int) -> None:
+    """Stages for sines, cosines and loops that depend on nothing later, after what they need."""
+    needed: list[Operand] = list(dict.fromkeys(draft.operations[k][1][0] for k in angles))
+    place = {x: i for i, x in enumerate(needed)}
+    stages: list[Stage] = []
+    if angles:
+        padded = -(-len(needed) // ANGLE_PAD) * ANGLE_PAD
+        stage = Angles(draft.reserve(padded), draft.reserve(padded), draft.reserve(padded), len(needed))
+        stages.append(stage)
+        for i in range(padded):
+            draft.feed(needed[i] if i < len(needed) else 0.0, stage.at + i)
+    bases = {}
+    for k, body in bodies.items():
+        loop, args = draft.loops[k], draft.operations[k][1]
+        bases[k] = draft.reserve(body.slots)
+        stages.append(Repeat(body, bases[k], loop.rounds, loop.carried))
+        for i, x in enumerate(args):
+            draft.feed(x, bases[k] + i)
+        needed.extend(args)
+    _add_segments(draft, needed, segment)
+    draft.stages.extend(stages)
+    for k in angles:
+        op, (x,) = draft.operations[k]
+        draft.home[k] = (stage.sin if op == "sin" else stage.cos) + place[x]
+    for k, (op, args) in draft.operations.items() if bodies else ():
+        if op == "pick" and args[0] in bases:
+            draft.home[k] = bases[args[0]] + draft.picks[k]
+
+
+def _add_segments(draft: _Draft, needed: Iterable[Operand], segment: int) -> None:
+    """Segments that compute `needed` and what it depends on, and the copies that are due."""
+    order = _order(draft, needed)
+    pieces = max(-(-len(order) // segment), -(-len(draft.pending) // segment))
+    step, hop = -(-len(order) // max(pieces, 1)), -(-len(draft.pending) // max(pieces, 1))
+    for i in range(pieces):
+        copies = tuple(draft.pending[i * hop : (i + 1) * hop])
+        draft.stages.append(Segment(tuple(order[i * step : (i + 1) * step]), copies))
+    draft.pending = []
+
+
+def _order(draft: _Draft, needed: Iterable[Operand]) -> list[int]:
+    """What is still to be computed for `needed`, each value right before its first user (depth first)."""
+    done, home, operations, order = draft.made, draft.home, draft.operations, []
+    for root in needed:
+        stack = [root]
+        while stack:
+            x = stack[-1]
+            if not isinstance(x, int) or x in done or x in home:
+                stack.pop()
+                continue
+            rest = [a for a in operations[x][1] if isinstance(a, int) and a not in done and a not in home]
+            if rest:
+                stack.extend(reversed(rest))
+            else:
+                done.add(x)
+                order.append(x)
+                stack.pop()
+    return order
