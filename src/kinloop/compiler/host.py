@@ -76,7 +76,7 @@ def _register_symbols() -> None:
     libm = _libm()
     for name in LIBM:
         llvm.add_symbol(f"kinloop_{name}", _address(getattr(libm, name)))
-    for name in ("PyObject_Vectorcall", "PyTuple_Pack", "PyMem_RawMalloc", "PyMem_RawFree"):
+    for name in ("PyObject_Vectorcall", "PyTuple_Pack", "Py_IncRef", "PyMem_RawMalloc", "PyMem_RawFree"):
         llvm.add_symbol(f"kinloop_{name}", _address(getattr(ctypes.pythonapi, name)))
     llvm.add_symbol("kinloop_ndarray", id(np.ndarray))
     for dtype in ("float64", "float32"):

@@ -172,9 +172,7 @@ class _Draft:
                     self.home[v] = slots[0]
             free.extend(self.home[v] for v in dying.get(t, ()) if v in own)
         stores = {v: tuple(slots) for v, slots in self.stores.items()}
-        return Plan(
-            self.n_in, len(self.outputs), self.size, tuple(self.stages), self.operations, self.home, stores
-        )
+        return Plan(self.n_in, len(self.outputs), self.size, tuple(self.stages), self.operations, self.home, stores)
 
 
 def _levels(draft: _Draft) -> Iterator[tuple[list[int], list[int]]]:

@@ -31,16 +31,26 @@ def _transpose(vector: Vector, rows: list[str], tag: str) -> tuple[list[str], li
     return lines, current
 
 
+def alarm_lines(vector: Vector, x: str, before: str, after: str) -> list[str]:
+    """Lines that raise the alarm in lanes where `x` is not finite."""
+    T, I, tag = vector.type, vector.of(f"i{8 * vector.real_size}"), after.removeprefix("%")
+    return [
+        f"  %zero_{tag} = fmul {T} {x}, {vector.const(0.0)}",
+        f"  %bits_{tag} = bitcast {T} %zero_{tag} to {I}",
+        f"  {after} = or {I} {before}, %bits_{tag}",
+    ]
+
+
 def gather(vector: Vector) -> list[str]:
     """@gather(base, stride, columns, row, last row, slots, alarm): rows to lanes.
 
-    Lanes beyond the last row repeat it. The alarm is zero in good lanes and becomes nan in a lane that
-    meets nan or infinity, since 0 x is then not 0.
+    Lanes beyond the last row repeat it. The alarm holds the bits of a zero in good lanes; in a lane that
+    meets nan or infinity it becomes nan, since 0 x is then not 0.
     """
     W, T, R, size = vector.width, vector.type, vector.real, vector.real_size
-    zero = vector.const(0.0)
+    I = vector.of(f"i{8 * size}")
     lines = [
-        f"define internal {T} @gather(ptr %base, i64 %stride, i64 %n, i64 %row, i64 %last, ptr %to, {T} %alarm) #0 {{"
+        f"define internal {I} @gather(ptr %base, i64 %stride, i64 %n, i64 %row, i64 %last, ptr %to, {I} %alarm) #0 {{"
     ]
     for lane in range(W):
         lines += [
@@ -56,7 +66,7 @@ def gather(vector: Vector) -> list[str]:
         "  br i1 %some, label %blocks, label %rest",
         "blocks:",
         "  %k = phi i64 [ 0, %0 ], [ %k2, %blocks ]",
-        f"  %u = phi {T} [ %alarm, %0 ], [ %u{W}, %blocks ]",
+        f"  %u0 = phi {I} [ %alarm, %0 ], [ %u{W}, %blocks ]",
     ]
     for lane in range(W):
         lines += [
@@ -64,26 +74,25 @@ def gather(vector: Vector) -> list[str]:
             f"  %x{lane} = load {T}, ptr %q{lane}, align {size}",
         ]
     turned, columns = _transpose(vector, [f"%x{i}" for i in range(W)], "s")
-    lines += [*turned, f"  %u0 = fadd {T} %u, {zero}"]
+    lines += turned
     for i, column in enumerate(columns):
         lines += [
             f"  %k_{i} = add i64 %k, {i}",
             f"  %d{i} = getelementptr {T}, ptr %to, i64 %k_{i}",
             f"  store {T} {column}, ptr %d{i}, align {min(vector.size, 64)}",
-            f"  %z{i} = fmul {T} {column}, {zero}",
-            f"  %u{i + 1} = fadd {T} %u{i}, %z{i}",
+            *alarm_lines(vector, column, f"%u{i}", f"%u{i + 1}"),
         ]
     lines += [
         f"  %k2 = add i64 %k, {W}",
         "  %again = icmp ult i64 %k2, %full",
         "  br i1 %again, label %blocks, label %rest",
         "rest:",
-        f"  %v = phi {T} [ %alarm, %0 ], [ %u{W}, %blocks ]",
+        f"  %v = phi {I} [ %alarm, %0 ], [ %u{W}, %blocks ]",
         "  %left = icmp ult i64 %full, %n",
         "  br i1 %left, label %single, label %end",
         "single:",
         "  %j = phi i64 [ %full, %rest ], [ %j2, %single ]",
-        f"  %a = phi {T} [ %v, %rest ], [ %a2, %single ]",
+        f"  %a = phi {I} [ %v, %rest ], [ %a2, %single ]",
     ]
     packed = "poison"
     for lane in range(W):
@@ -98,14 +107,13 @@ def gather(vector: Vector) -> list[str]:
         *lines,
         f"  %to1 = getelementptr {T}, ptr %to, i64 %j",
         f"  store {T} {packed}, ptr %to1, align {min(vector.size, 64)}",
-        f"  %n1 = fmul {T} {packed}, {zero}",
-        f"  %a2 = fadd {T} %a, %n1",
+        *alarm_lines(vector, packed, "%a", "%a2"),
         "  %j2 = add i64 %j, 1",
         "  %more = icmp ult i64 %j2, %n",
         "  br i1 %more, label %single, label %end",
         "end:",
-        f"  %result = phi {T} [ %v, %rest ], [ %a2, %single ]",
-        f"  ret {T} %result",
+        f"  %result = phi {I} [ %v, %rest ], [ %a2, %single ]",
+        f"  ret {I} %result",
         "}",
     ]
 
@@ -177,3 +185,82 @@ def scatter(vector: Vector) -> list[str]:
         "}",
     ]
     return lines
+
+
+def take(block: Vector) -> list[str]:
+    """@take(from, count, to, alarm): copy numbers, as many at a time as a block has, with the alarm of `gather`."""
+    V, T, R, size = block.width, block.type, block.real, block.real_size
+    I, one = block.of(f"i{8 * size}"), Vector(1, R)
+    return [
+        f"define internal {I} @take(ptr %from, i64 %n, ptr %to, {I} %alarm) #0 {{",
+        f"  %full = and i64 %n, {-V}",
+        "  %some = icmp ne i64 %full, 0",
+        "  br i1 %some, label %blocks, label %rest",
+        "blocks:",
+        "  %k = phi i64 [ 0, %0 ], [ %k2, %blocks ]",
+        f"  %u = phi {I} [ %alarm, %0 ], [ %u2, %blocks ]",
+        f"  %p = getelementptr {R}, ptr %from, i64 %k",
+        f"  %x = load {T}, ptr %p, align {size}",
+        f"  %q = getelementptr {R}, ptr %to, i64 %k",
+        f"  store {T} %x, ptr %q, align {size}",
+        *alarm_lines(block, "%x", "%u", "%u2"),
+        f"  %k2 = add i64 %k, {V}",
+        "  %again = icmp ult i64 %k2, %full",
+        "  br i1 %again, label %blocks, label %rest",
+        "rest:",
+        f"  %v = phi {I} [ %alarm, %0 ], [ %u2, %blocks ]",
+        f"  %v0 = extractelement {I} %v, i32 0",
+        "  %left = icmp ult i64 %full, %n",
+        "  br i1 %left, label %single, label %end",
+        "single:",
+        "  %j = phi i64 [ %full, %rest ], [ %j2, %single ]",
+        f"  %a = phi i{8 * size} [ %v0, %rest ], [ %a2, %single ]",
+        f"  %e = getelementptr {R}, ptr %from, i64 %j",
+        f"  %y = load {R}, ptr %e, align {size}",
+        f"  %f = getelementptr {R}, ptr %to, i64 %j",
+        f"  store {R} %y, ptr %f, align {size}",
+        *alarm_lines(one, "%y", "%a", "%a2"),
+        "  %j2 = add i64 %j, 1",
+        "  %more = icmp ult i64 %j2, %n",
+        "  br i1 %more, label %single, label %end",
+        "end:",
+        f"  %tail = phi i{8 * size} [ %v0, %rest ], [ %a2, %single ]",
+        f"  %result = insertelement {I} %v, i{8 * size} %tail, i32 0",
+        f"  ret {I} %result",
+        "}",
+    ]
+
+
+def give(block: Vector) -> list[str]:
+    """@give(to, count, from): copy numbers, as many at a time as a block has."""
+    V, T, R, size = block.width, block.type, block.real, block.real_size
+    return [
+        "define internal void @give(ptr %to, i64 %n, ptr %from) #0 {",
+        f"  %full = and i64 %n, {-V}",
+        "  %some = icmp ne i64 %full, 0",
+        "  br i1 %some, label %blocks, label %rest",
+        "blocks:",
+        "  %k = phi i64 [ 0, %0 ], [ %k2, %blocks ]",
+        f"  %p = getelementptr {R}, ptr %from, i64 %k",
+        f"  %x = load {T}, ptr %p, align {size}",
+        f"  %q = getelementptr {R}, ptr %to, i64 %k",
+        f"  store {T} %x, ptr %q, align {size}",
+        f"  %k2 = add i64 %k, {V}",
+        "  %again = icmp ult i64 %k2, %full",
+        "  br i1 %again, label %blocks, label %rest",
+        "rest:",
+        "  %left = icmp ult i64 %full, %n",
+        "  br i1 %left, label %single, label %end",
+        "single:",
+        "  %j = phi i64 [ %full, %rest ], [ %j2, %single ]",
+        f"  %e = getelementptr {R}, ptr %from, i64 %j",
+        f"  %y = load {R}, ptr %e, align {size}",
+        f"  %f = getelementptr {R}, ptr %to, i64 %j",
+        f"  store {R} %y, ptr %f, align {size}",
+        "  %j2 = add i64 %j, 1",
+        "  %more = icmp ult i64 %j2, %n",
+        "  br i1 %more, label %single, label %end",
+        "end:",
+        "  ret void",
+        "}",
+    ]

@@ -1,0 +1,7 @@
+"""Traced functions to native kernels: segments, lanes, threads, a cache on disk, C and CasADi export."""
+
+from kinloop.compiler.host import available
+from kinloop.compiler.kernel import Kernel
+from kinloop.compiler.make import compile_function, load_or_compile
+
+__all__ = ["Kernel", "available", "compile_function", "load_or_compile"]

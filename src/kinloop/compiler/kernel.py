@@ -1,0 +1,247 @@
+"""Compiled kernels: machine code for one state and for batches, made when first needed, kept on disk."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from kinloop.compiler import builtin, cache, keys
+from kinloop.compiler.arguments import Call, Signature, non_finite, read_call
+from kinloop.compiler.host import Target, host
+from kinloop.compiler.module import Layout, group_bytes, module_text
+from kinloop.compiler.native import Library, compile_text
+from kinloop.compiler.parallel import run_chunks, threads_for
+from kinloop.compiler.plan import Plan, make_plan
+from kinloop.errors import MethodError
+from kinloop.scalar import Function
+
+Recipe = tuple[Callable[..., Any], tuple[Any, ...]]
+GROUPS = 1
+
+
+class Variant:
+    """Machine code for a number of lanes."""
+
+    def __init__(self, code: bytes, metadata: Mapping[str, Any], target: Target) -> None:
+        self.library = Library(code, target)
+        self.lanes, self.groups, self.scratch = (int(metadata[k]) for k in ("lanes", "groups", "scratch"))
+        number, pointer = ctypes.c_int64, ctypes.c_void_p
+        self.batch = self.library.function("batch", number, number, number, pointer, pointer)
+
+    def run(self, call: Call, threads: int) -> int:
+        """Compute all rows; the first row with an input that is not finite, or -1."""
+        table = np.empty((len(call.inputs) + len(call.outputs), 2), dtype=np.int64)
+        for k, (x, stride) in enumerate(zip(call.inputs, call.strides, strict=True)):
+            table[k] = x.ctypes.data, stride
+        for k, y in enumerate(call.outputs, len(call.inputs)):
+            table[k] = y.ctypes.data, y.nbytes // call.rows
+
+        def chunk(start: int, stop: int) -> int:
+            scratch = np.empty(self.scratch * self.groups + 64, dtype=np.uint8)
+            place = scratch.ctypes.data
+            return self.batch(start, stop, table.ctypes.data, place + (-place) % 64)
+
+        return run_chunks(chunk, call.rows, self.lanes * self.groups, threads)
+
+
+class Core:
+    """A kernel's parts: signature, source, and the variants made so far. Safe to use from many threads."""
+
+    def __init__(
+        self,
+        signature: Signature,
+        operations: dict[str, int],
+        source: Callable[[], Function],
+        key: str | None,
+        found: Mapping[int, tuple[Mapping[str, Any], bytes]],
+    ) -> None:
+        self.signature, self.operations, self.key = signature, operations, key
+        self._source, self._function, self._plan = source, None, None
+        self._lock = threading.RLock()
+        self.target = host()
+        self.variants: dict[int, Variant] = {}
+        self._found = dict(found)
+        self.builtin: Any = None
+        self.on_builtin: Callable[[Any], None] = lambda f: None
+
+    def function(self) -> Function:
+        """The traced function; traced now if the kernel came from the cache."""
+        with self._lock:
+            if self._function is None:
+                self._function = self._source()
+            return self._function
+
+    def plan(self) -> Plan:
+        with self._lock:
+            if self._plan is None:
+                self._plan = make_plan(self.function(), self.target.fma)
+            return self._plan
+
+    def layout(self, lanes: int) -> Layout:
+        s = self.signature
+        return Layout(tuple(s.inputs.values()), tuple(s.outputs.values()), s.dtype, lanes, 1 if lanes == 1 else GROUPS)
+
+    @property
+    def lanes(self) -> int:
+        return self.target.lanes(self.signature.dtype)
+
+    def text(self, lanes: int) -> str:
+        return module_text(self.plan(), self.layout(lanes), self.target, lanes == 1 and builtin.usable())
+
+    def variant(self, lanes: int) -> Variant:
+        """Machine code for `lanes` states side by side: in memory, else from disk, else compiled."""
+        made = self.variants.get(lanes)
+        if made is not None:
+            return made
+        with self._lock:
+            if lanes not in self.variants:
+                self.variants[lanes] = self._make(lanes)
+                if lanes == 1 and builtin.usable():
+                    address = self.variants[1].library.address("call")
+                    self.builtin, self._definition = builtin.make_builtin(address, self.call)
+                    self.on_builtin(self.builtin)
+            return self.variants[lanes]
+
+    def _make(self, lanes: int) -> Variant:
+        layout = self.layout(lanes)
+        file = self.key and keys.variant_key(self.key, self.target, layout.dtype, lanes, layout.groups)
+        entry = self._found.pop(lanes, None) or (cache.load(file) if file else None)
+        if entry is None:
+            code = compile_text(self.text(lanes), self.target)
+            entry = (self._metadata(layout), code)
+            if file:
+                cache.store(file, *entry)
+        return Variant(entry[1], entry[0], self.target)
+
+    def _metadata(self, layout: Layout) -> dict[str, Any]:
+        s = self.signature
+        return {
+            "inputs": list(s.inputs.items()),
+            "outputs": [(k, list(v)) for k, v in s.outputs.items()],
+            "dtype": s.dtype,
+            "operations": self.operations,
+            "lanes": layout.lanes,
+            "groups": layout.groups,
+            "scratch": group_bytes(self.plan(), layout.vector),
+        }
+
+    def call(self, *args: Any, out: Any = None, threads: int | None = None, on_nonfinite: str = "raise") -> Any:
+        """The convenient forms: lists, missing outputs, out=, batches that broadcast, threads."""
+        if on_nonfinite not in ("raise", "nan"):
+            raise MethodError(f"on_nonfinite {on_nonfinite!r} is not one of 'raise', 'nan'")
+        call = read_call(self.signature, args, out)
+        if call.rows:
+            variant = self.variant(1 if call.rows == 1 else self.lanes)
+            work = call.rows * max(self.operations["total"], 1)
+            bad = variant.run(call, threads_for(threads, work))
+            if bad >= 0 and on_nonfinite == "raise":
+                raise non_finite(self.signature, call, bad)
+        return call.finish()
+
+
+class Kernel:
+    """A compiled function of named vectors.
+
+    `kernel(q, v, tau, a)` with ready arrays for one state is a CPython builtin: it checks type, dtype,
+    shape and layout, computes, and returns `a`. `kernel(q, v, tau)` allocates the outputs; lists, batches
+    `(..., n)` with broadcasting, `out=`, `threads=` and `on_nonfinite="nan"` are allowed too.
+    """
+
+    __slots__ = ("_core", "_recipe", "__weakref__")
+    _core: Core
+    _recipe: Recipe | None
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self._core.call(*args, **options)
+
+    def __repr__(self) -> str:
+        s = self._core.signature
+        inputs = ", ".join(f"{k}: {n}" for k, n in s.inputs.items())
+        outputs = ", ".join(f"{k}: {shape}" for k, shape in s.outputs.items())
+        return f"<kernel {s.name}({inputs}) -> {outputs}; {self.operations['total']} operations, {s.dtype}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._recipe is None:
+            raise TypeError(
+                f"kernel {self.name!r} was compiled without a recipe and cannot be pickled; "
+                "pass recipe=(callable, args) to compile_function, where callable(*args) makes the kernel again"
+            )
+        return self._recipe
+
+    def __copy__(self) -> Kernel:
+        return self
+
+    def __deepcopy__(self, memo: dict) -> Kernel:
+        return self
+
+    @property
+    def name(self) -> str:
+        return self._core.signature.name
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(self._core.signature.dtype)
+
+    @property
+    def inputs(self) -> dict[str, tuple[int, ...]]:
+        """Input names and the shape of one state."""
+        return {k: (n,) for k, n in self._core.signature.inputs.items()}
+
+    @property
+    def outputs(self) -> dict[str, tuple[int, ...]]:
+        """Output names and the shape of one state."""
+        return dict(self._core.signature.outputs)
+
+    @property
+    def operations(self) -> dict[str, int]:
+        """Count of each scalar operation for one state, and their 'total'."""
+        return dict(self._core.operations)
+
+    @property
+    def lanes(self) -> int:
+        """States computed side by side in a batch."""
+        return self._core.lanes
+
+    @property
+    def ir(self) -> str:
+        """LLVM IR of the code for batches."""
+        return self._core.text(self.lanes)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of machine code made so far (for one state, if nothing was made yet)."""
+        if not self._core.variants:
+            self._core.variant(1)
+        return sum(v.library.code_size for v in self._core.variants.values())
+
+    @property
+    def builtin(self) -> Callable[..., Any]:
+        """The builtin itself: the cheapest way to call the kernel on one state in ready arrays."""
+        self._core.variant(1)
+        return self._core.builtin or self._core.call
+
+    @property
+    def function(self) -> Function:
+        """The traced graph."""
+        return self._core.function()
+
+    def compile(self, batch: bool = False) -> Kernel:
+        """Make (or load) the machine code now instead of at the first call."""
+        self._core.variant(self.lanes if batch else 1)
+        return self
+
+
+def new_kernel(core: Core, recipe: Recipe | None) -> Kernel:
+    """A kernel with a class of its own: its `__call__` becomes the builtin once there is one.
+
+    A builtin in a class is no method, so that calling the kernel calls it without `self`.
+    """
+    own: Any = type("Kernel", (Kernel,), {"__slots__": (), "__module__": __name__, "__doc__": Kernel.__doc__})
+    kernel = own()
+    kernel._core, kernel._recipe = core, recipe
+    core.on_builtin = lambda f: setattr(own, "__call__", f)
+    return kernel

@@ -1,0 +1,100 @@
+"""Digests of everything a kernel depends on."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kinloop.compiler import builtin
+from kinloop.compiler.host import Target
+from kinloop.scalar import Function
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def _digest_files(folders: tuple[Path, ...]) -> str:
+    digest = hashlib.sha256()
+    for folder in folders:
+        for path in sorted(folder.rglob("*.py")):
+            data = path.read_bytes()
+            digest.update(f"{path.relative_to(_PACKAGE).as_posix()} {len(data)}\n".encode())
+            digest.update(data)
+    return digest.hexdigest()
+
+
+@functools.cache
+def compiler_digest() -> str:
+    """Digest of the sources that turn a graph into code."""
+    return _digest_files((_PACKAGE / "compiler", _PACKAGE / "scalar"))
+
+
+@functools.cache
+def package_digest() -> str:
+    """Digest of all of kinloop's sources: what a trace may depend on."""
+    return _digest_files((_PACKAGE,))
+
+
+def function_digest(function: Function) -> str:
+    """Digest of a graph: equal graphs have equal digests, in any process."""
+    names = [list(function.inputs.items()), [(k, v.shape) for k, v in function.outputs.items()]]
+    digest = hashlib.sha256(json.dumps(names).encode())
+    lines = []
+    for s in function.nodes:
+        payload = s.payload
+        if s.op == "loop":
+            payload = (function_digest(payload.body), payload.rounds, payload.carried)
+        elif s.op == "const":
+            payload = (str(payload[0]) if isinstance(payload[0], str) else float(payload[0]).hex(), payload[1])
+        lines.append(f"{s.index} {s.op} {[a.index for a in s.args]} {payload!r}")
+    for out in function.outputs.values():
+        lines += [f"@{x.index}" if hasattr(x, "index") else float(x).hex() for x in out.flat]
+    digest.update("\n".join(lines).encode())
+    return digest.hexdigest()
+
+
+def parts_digest(parts: Any) -> str:
+    """Digest of nested tuples, lists, dicts, arrays, numbers, strings, bytes, None."""
+    digest = hashlib.sha256()
+    _feed(digest, parts)
+    return digest.hexdigest()
+
+
+def _feed(digest: Any, x: Any) -> None:
+    """Every piece is preceded by its kind and length, so that no two different recipes read the same."""
+    if isinstance(x, np.generic):
+        x = x.item()
+    if isinstance(x, dict):
+        items = sorted(x.items(), key=lambda item: repr(item[0]))
+        digest.update(f"dict {len(items)};".encode())
+        for pair in items:
+            _feed(digest, pair)
+    elif isinstance(x, tuple | list):
+        digest.update(f"{type(x).__name__} {len(x)};".encode())
+        for item in x:
+            _feed(digest, item)
+    elif isinstance(x, np.ndarray) and x.dtype != object:
+        data = np.ascontiguousarray(x)
+        digest.update(f"array {data.dtype.str} {data.shape};".encode())
+        digest.update(data.tobytes())
+    elif isinstance(x, bytes):
+        digest.update(f"bytes {len(x)};".encode() + x)
+    elif x is None or isinstance(x, bool | int | float | complex | str):
+        text = x.hex() if isinstance(x, float) else str(x)
+        digest.update(f"{type(x).__name__} {len(text)};{text}".encode())
+    else:
+        raise TypeError(
+            f"a {type(x).__name__} cannot be part of a kernel's recipe; "
+            "use numbers, strings, bytes, None, arrays, and tuples, lists or dicts of them"
+        )
+
+
+def variant_key(base: str, target: Target, dtype: str, lanes: int, groups: int) -> str:
+    """The file name of one variant of a kernel on this machine."""
+    machine = (target.triple, target.cpu, target.features, target.fma, target.bits, target.llvm)
+    abi = builtin.abi() if lanes == 1 else ""
+    return parts_digest((base, compiler_digest(), machine, abi, dtype, lanes, groups))

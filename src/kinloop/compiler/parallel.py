@@ -1,0 +1,48 @@
+"""Batches in chunks over threads; machine code runs without the interpreter lock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from kinloop.errors import MethodError
+
+_WORK_PER_THREAD = 4_000_000  # operations that make another thread worth waking: about a millisecond
+_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def threads_for(given: int | None, work: int) -> int:
+    """How many threads: as given, else KINLOOP_THREADS, else all cores if the work is large enough."""
+    source = "threads="
+    if given is None:
+        text = os.environ.get("KINLOOP_THREADS")
+        if not text:
+            return max(1, min(_cores(), work // _WORK_PER_THREAD))
+        source, given = "KINLOOP_THREADS=", int(text) if text.strip().isdigit() else 0
+    if not isinstance(given, int) or given < 1:
+        raise MethodError(f"{source}{given!r} is not a number of threads; give a whole number from 1 on")
+    return given
+
+
+def run_chunks(chunk: Callable[[int, int], int], rows: int, step: int, threads: int) -> int:
+    """Run `chunk(start, stop)` over all rows; the smallest answer that is not negative, or -1."""
+    blocks = -(-rows // step)
+    threads = min(threads, blocks)
+    if threads <= 1:
+        return chunk(0, rows)
+    edges = [min(rows, step * (blocks * i // threads)) for i in range(threads + 1)]
+    answers = list(_pool(threads).map(chunk, edges[:-1], edges[1:]))
+    return min((a for a in answers if a >= 0), default=-1)
+
+
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Threads that stay; a forked process makes its own."""
+    key = (os.getpid(), threads)
+    if key not in _pools:
+        _pools[key] = ThreadPoolExecutor(threads, thread_name_prefix="kinloop")
+    return _pools[key]
