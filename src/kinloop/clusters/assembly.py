@@ -1,57 +1,14 @@
-"""Closing loops: the nearest closed configuration, by damped Gauss-Newton steps on the joints' manifold."""
+"""Closed configurations of a whole robot: the nearest, a neutral one, random ones."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from kinloop.clusters.charts import rank_of
-from kinloop.clusters.tree import Cluster, ClusterTree, stacked_rows
+from kinloop.clusters.closing import TOLERANCE, close_parts, sample_closed
+from kinloop.clusters.tree import Cluster, ClusterTree
 from kinloop.constraints import rows_of
 from kinloop.errors import LoopNotClosed
-from kinloop.model.parts import Coupling, Loop
-from kinloop.model.topology import Topology
 from kinloop.spatial.transform import Array
-
-TOLERANCE = 1e-5
-"""A loop that cannot be closed below this [m, rad] is reported open."""
-
-
-def close_parts(
-    top: Topology, parts: Sequence[Loop | Coupling], dofs: Sequence[int], q: Array, rounds: int = 100
-) -> tuple[Array, float]:
-    """The closed configuration near q, moving only `dofs`, and the largest residual left."""
-    dofs = list(dofs)
-    q = top.normalized(q)
-    rows = stacked_rows(top, parts, dofs, q)
-    damping = 0.0
-    for _ in range(rounds):
-        error = float(np.max(np.abs(rows.phi), initial=0.0))
-        if error == 0.0:
-            break
-        step = np.zeros(top.n_spanning)
-        step[dofs] = -_damped_step(rows.K, rows.phi, damping)
-        trial = top.normalized(top.integrate(q, step))
-        new = stacked_rows(top, parts, dofs, trial)
-        if float(new.phi @ new.phi) < float(rows.phi @ rows.phi):
-            small = np.max(np.abs(step)) < 1e-15
-            q, rows, damping = trial, new, damping * 0.1 if damping > 1e-8 else 0.0
-            if small:
-                break
-        else:
-            if error < 1e-13 or damping > 1e6:
-                break
-            damping = max(10.0 * damping, 1e-4)
-    return q, float(np.max(np.abs(rows.phi), initial=0.0))
-
-
-def _damped_step(K: Array, phi: Array, damping: float) -> Array:
-    """The shortest step that (nearly) removes phi; singular directions are left alone."""
-    U, s, Vt = np.linalg.svd(K, full_matrices=False)
-    keep = s > 1e-7 * max(s[0], 1e-300) if len(s) else np.zeros(0, dtype=bool)
-    gain = np.where(keep, s / (s * s + damping), 0.0)
-    return Vt.T @ (gain * (U.T @ phi))
 
 
 def loop_errors(tree: ClusterTree, q: Array) -> dict[str, float]:
@@ -81,40 +38,6 @@ def check_closed(tree: ClusterTree, cluster: Cluster, q: Array, tolerance: float
             f"loop {name!r} stays open by {worst:.3g} at the nearest configuration found (tolerance {tolerance:.0e}); "
             "start closer to an assembled configuration, or check the loop's frames and lengths"
         )
-
-
-def sample_closed(
-    top: Topology, parts: Sequence[Loop | Coupling], bodies: Sequence[int], dofs: Sequence[int], seed: int
-) -> list[Array]:
-    """A few closed configurations of one cluster, in general position where there are such."""
-    rng = np.random.default_rng(seed)
-    start, error = close_parts(top, parts, dofs, top.neutral())
-    found: list[Array] = [start] if error < TOLERANCE else []
-    for scale in (0.1, 0.3, 0.3, 0.6, 0.6, 1.0, 1.0, 2.0):
-        step = np.zeros(top.n_spanning)
-        step[list(dofs)] = rng.normal(size=len(dofs)) * scale
-        q, error = close_parts(top, parts, dofs, top.integrate(start, step))
-        if error < TOLERANCE:
-            found.append(q)
-    tries = 0
-    while not found and tries < 200:
-        tries += 1
-        random = top.random(rng)
-        q = top.neutral()
-        for i in bodies:
-            q[top.q_of[i]] = random[top.q_of[i]]
-        q, error = close_parts(top, parts, dofs, q)
-        if error < TOLERANCE:
-            found.append(q)
-    if not found:
-        worst = max(parts, key=lambda p: float(np.max(np.abs(rows_of(top, p, start).phi), initial=0.0)))
-        size = float(np.max(np.abs(rows_of(top, worst, start).phi)))
-        raise LoopNotClosed(
-            f"loop {worst.name!r} cannot be closed: the nearest configuration to neutral leaves it open by {size:.3g} "
-            f"and {tries} random starts found none closed; check the loop's frames and lengths"
-        )
-    ranks = [rank_of(stacked_rows(top, parts, dofs, q).K) for q in found]
-    return [q for q, r in zip(found, ranks, strict=True) if r == max(ranks)]
 
 
 def conditioning(tree: ClusterTree, q: Array) -> float:

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from kinloop.clusters.charts import Chart, choose, rank_of
+from kinloop.clusters.closing import sample_closed
 from kinloop.clusters.grouping import bodies_of, group
-from kinloop.constraints import Rows, rows_of
+from kinloop.constraints import Rows, stacked_rows
 from kinloop.errors import ModelError
 from kinloop.model.mechanism import Mechanism
 from kinloop.model.parts import Coupling, Loop
@@ -134,25 +135,6 @@ class ClusterTree:
         return [c.dofs[i] for c in self.clusters for i in c.chart.independent]
 
 
-def stacked_rows(
-    top: Topology, parts: Sequence[Loop | Coupling], dofs: Sequence[int], q: Array, qd: Array | None = None
-) -> Rows:
-    """Rows of several constraints, over the given coordinates."""
-    place = {d: k for k, d in enumerate(dofs)}
-    phis, Ks, ks = [], [], []
-    for part in parts:
-        rows = rows_of(top, part, q, qd)
-        K = np.zeros((len(rows.phi), len(dofs)), dtype=rows.K.dtype)
-        for column, d in enumerate(rows.dofs):
-            K[:, place[d]] = rows.K[:, column]
-        phis.append(rows.phi)
-        Ks.append(K)
-        ks.append(rows.k)
-    if not parts:
-        return Rows(list(dofs), np.zeros(0), np.zeros((0, len(dofs))), np.zeros(0))
-    return Rows(list(dofs), np.concatenate(phis), np.concatenate(Ks), np.concatenate(ks))
-
-
 def grow(mechanism: Mechanism, seed: int = 0) -> ClusterTree:
     """Cluster a mechanism and choose its charts, at sample configurations that depend only on `seed`."""
     top = Topology(mechanism)
@@ -187,8 +169,6 @@ def first_chart(
     n = len(dofs)
     if not parts:
         return Chart(n, (), (), tuple(range(n)), ())
-    from kinloop.clusters.assembly import sample_closed
-
     samples = [stacked_rows(top, parts, dofs, q).K for q in sample_closed(top, parts, bodies, dofs, seed)]
     names = [top.coordinates[d] for d in dofs]
     joints = {name: top.joints[i].name for i in bodies for name in top.coordinates[top.v_of[i]]}

@@ -94,11 +94,15 @@ class Builder:
         geometry: tuple = (),
         **more: Any,
     ) -> str:
-        """Add a body and the joint that carries it on `parent`; returns the joint's name."""
+        """Add a body and the joint that carries it on `parent`; returns the joint's name.
+
+        `more` holds figures of the joint's type (pitch, axis2) and of the joint (armature, damping, ...).
+        """
         self.bodies.append(Body(name, mass, com, inertia, accept_inertia, geometry))
         joint_name = joint_name or f"{name}_joint"
         where = pose(at, rpy, rotation, f"placement of joint {joint_name!r}")
-        self.joints.append(Joint(joint_name, parent, name, joint_type(joint, axis, **more), where))
+        figures = {key: more.pop(key) for key in list(more) if key in Joint.__dataclass_fields__}
+        self.joints.append(Joint(joint_name, parent, name, joint_type(joint, axis, **more), where, **figures))
         return joint_name
 
     def frame(self, name: str, body: str, at: Any = (0.0, 0.0, 0.0), rpy: Any = None, rotation: Any = None) -> None:

@@ -72,13 +72,33 @@ class Body:
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """A tree joint: `child` moves on `parent` as `type` allows, from `placement` in the parent's frame."""
+    """A tree joint: `child` moves on `parent` as `type` allows, from `placement` in the parent's frame.
+
+    `armature` is a reflected inertia added at the joint [kg m^2 or kg], `damping` and `friction` resist
+    its motion [N m s/rad, N m], `stiffness` pulls it to `rest` [N m/rad]; limits are on position, velocity
+    and force. Inverse and forward dynamics know the armature; the rest is for the simulator.
+    """
 
     name: str
     parent: str
     child: str
     type: JointType
     placement: Transform = field(default_factory=Transform.identity)
+    armature: float = 0.0
+    damping: float = 0.0
+    friction: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
+    lower: float = -np.inf
+    upper: float = np.inf
+    max_velocity: float = np.inf
+    max_force: float = np.inf
+
+    def __post_init__(self) -> None:
+        for what in ("armature", "damping", "friction", "stiffness"):
+            value = getattr(self, what)
+            if not (np.isfinite(value) and value >= 0):
+                raise ModelError(f"joint {self.name!r} has {what} {value!r}; it must be a number not below zero")
 
 
 @dataclass(frozen=True, eq=False)

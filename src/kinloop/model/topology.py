@@ -29,6 +29,7 @@ class Topology:
         self.q_of = tuple(slice(int(a), int(b)) for a, b in zip(nq[:-1], nq[1:], strict=True))
         self.v_of = tuple(slice(int(a), int(b)) for a, b in zip(nv[:-1], nv[1:], strict=True))
         self.nq, self.n_spanning = int(nq[-1]), int(nv[-1])
+        self.armature = np.array([j.armature for j in self.joints for _ in range(j.type.nv)])
         self.coordinates = tuple(name for j in self.joints for name in coordinate_names(j))
         self.spins_unseen = tuple(self._spins_unseen(i) for i in range(len(self)))
 

@@ -1,0 +1,145 @@
+"""Where everything is and how it moves: poses, velocities, Jacobians and their rates.
+
+Every quantity is in its own body's frame unless said otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.clusters import ClusterTree, Embedding
+from kinloop.model.topology import Topology
+from kinloop.spatial import Transform, cross_motion
+from kinloop.spatial.transform import Array
+
+
+class Motion(NamedTuple):
+    """Per body: pose T in the parent's frame, joint subspace S, velocity v, velocity-product term c."""
+
+    T: list[Transform]
+    S: list[Array]
+    v: list[Array]
+    c: list[Array]
+    embedding: list[Embedding]
+
+
+def joint_pose(top: Topology, i: int, q: Array, turning: Collection[int] = ()) -> Transform:
+    """The pose of body i in its parent's frame.
+
+    A body whose spin nobody can see (`Topology.spins_unseen`) stays in its placement frame, unless it
+    is named in `turning`: its inertia and subspace are the same there, and constant.
+    """
+    if top.spins_unseen[i] and i not in turning:
+        return top.placement[i]
+    return top.placement[i].then(top.types[i].pose(q[top.q_of[i]]))
+
+
+def motion(tree: ClusterTree, q: Array, v: Array, turning: Collection[int] = ()) -> Motion:
+    """Outward pass: velocities and velocity-product accelerations `c`, including each cluster's bias g."""
+    top = tree.top
+    T = [joint_pose(top, i, q, turning) for i in range(len(top))]
+    S = [t.subspace(q[a]) for t, a in zip(top.types, top.q_of, strict=True)]
+    embedding = [tree.embedding(cluster, q, v) for cluster in tree]
+    qd, g = scatter(tree, [e.qd for e in embedding]), scatter(tree, [e.g for e in embedding])
+    velocity: list[Array] = []
+    c: list[Array] = []
+    for i, parent in enumerate(top.parent):
+        rates = qd[top.v_of[i]]
+        own = S[i] @ rates
+        bias = top.types[i].subspace_bias(q[top.q_of[i]], rates) + S[i] @ g[top.v_of[i]]
+        if parent < 0:
+            velocity.append(own)
+            c.append(bias)
+        else:
+            carried = T[i].motion(velocity[parent])
+            velocity.append(carried + own)
+            c.append(cross_motion(carried, own) + bias)
+    return Motion(T, S, velocity, c, embedding)
+
+
+def still(tree: ClusterTree, q: Array, turning: Collection[int] = ()) -> Motion:
+    """The motion at rest: poses, subspaces and G only."""
+    top = tree.top
+    zero = np.zeros(6)
+    T = [joint_pose(top, i, q, turning) for i in range(len(top))]
+    S = [t.subspace(q[a]) for t, a in zip(top.types, top.q_of, strict=True)]
+    embedding = []
+    for cluster in tree:
+        none = np.zeros(len(cluster.dofs))
+        embedding.append(Embedding(tree.jacobian(cluster, q), none, none))
+    return Motion(T, S, [zero] * len(top), [zero] * len(top), embedding)
+
+
+def scatter(tree: ClusterTree, parts: Sequence[Array]) -> Array:
+    """Per-cluster spanning vectors put in their places in the robot's spanning vector."""
+    out = np.zeros(tree.top.n_spanning, dtype=np.result_type(float, *parts) if parts else float)
+    for cluster, part in zip(tree, parts, strict=True):
+        out[list(cluster.dofs)] = part
+    return out
+
+
+def world_poses(top: Topology, q: Array) -> list[Transform]:
+    """Poses of all bodies in the world, true also for bodies that spin unseen."""
+    out: list[Transform] = []
+    for i, parent in enumerate(top.parent):
+        T = joint_pose(top, i, q, turning=(i,))
+        out.append(T if parent < 0 else out[parent].then(T))
+    return out
+
+
+def frame_pose(tree: ClusterTree, q: Array, body: int, placement: Transform) -> Transform:
+    """The pose of a frame in the world."""
+    T = Transform.identity()
+    for i in tree.top.support(body):
+        T = T.then(joint_pose(tree.top, i, q, turning=(i,)))
+    return T.then(placement)
+
+
+def spanning_frame_jacobian(top: Topology, T: Sequence[Transform], S: Sequence[Array], body: int, placement) -> Array:
+    """J (6, n_spanning): twist of a frame, in its own axes, per unit of spanning velocity."""
+    columns: dict[int, Array] = {}
+    reach = placement
+    i = body
+    while i >= 0:
+        columns[i] = reach.motion(S[i])
+        reach = T[i].then(reach)
+        i = top.parent[i]
+    blocks = [columns.get(i, np.zeros((6, t.nv))) for i, t in enumerate(top.types)]
+    return np.concatenate(blocks, axis=1)
+
+
+def frame_jacobian(tree: ClusterTree, q: Array, body: int, placement: Transform) -> Array:
+    """J (6, nv): twist of a frame in its own axes, angular first, per unit of independent velocity."""
+    kin = still(tree, q, turning=(body,))
+    J = spanning_frame_jacobian(tree.top, kin.T, kin.S, body, placement)
+    return np.concatenate([J[:, list(c.dofs)] @ e.G for c, e in zip(tree, kin.embedding, strict=True)], axis=1)
+
+
+def frame_velocity(tree: ClusterTree, q: Array, v: Array, body: int, placement: Transform) -> Array:
+    """The twist of a frame in its own axes [rad/s, m/s]."""
+    return placement.motion(motion(tree, q, v, turning=(body,)).v[body])
+
+
+def frame_bias_acceleration(tree: ClusterTree, q: Array, v: Array, body: int, placement: Transform) -> Array:
+    """dJ/dt v: the spatial acceleration of a frame at zero independent acceleration, in its own axes."""
+    kin = motion(tree, q, v, turning=(body,))
+    a = np.zeros(6)
+    for i in tree.top.support(body):
+        a = kin.T[i].motion(a) + kin.c[i]
+    return placement.motion(a)
+
+
+def frame_jacobian_rate(tree: ClusterTree, q: Array, v: Array, body: int, placement: Transform) -> Array:
+    """dJ/dt (6, nv) along the motion v, from the graph's own derivative of J."""
+    top = tree.top
+    if not sc.is_symbolic(q, v):
+        sizes = {"q": top.nq, "v": tree.nv}
+        rate = sc.trace(lambda q, v: frame_jacobian_rate(tree, q, v, body, placement), sizes)
+        return rate(q, v)
+    qd = scatter(tree, [tree.embedding(c, q, v).qd for c in tree])
+    rates = [t.rate(q[a], qd[b]) for t, a, b in zip(top.types, top.q_of, top.v_of, strict=True)]
+    return sc.jvp(frame_jacobian(tree, q, body, placement), q, np.concatenate(rates))
