@@ -81,7 +81,7 @@ def articulate(tree: ClusterTree, kin: Motion, inertia: list[Inertia] | None = N
     cross: dict[tuple[int, int], Array] = {}
     out: list[Articulated] = []
     for cluster in reversed(tree.clusters):
-        I = {i: _sum(waiting[i]) for i in cluster.bodies}
+        I = {i: sum_inertias(waiting[i]) for i in cluster.bodies}
         B = {pair: cross.pop(pair) for pair in list(cross) if pair[0] in I}
         art = _free(tree, cluster, kin, I, B)
         out.append(art)
@@ -89,7 +89,8 @@ def articulate(tree: ClusterTree, kin: Motion, inertia: list[Inertia] | None = N
     return out[::-1]
 
 
-def _sum(parts: list[Inertia]) -> Inertia:
+def sum_inertias(parts: list[Inertia]) -> Inertia:
+    """The sum of inertias, constants first."""
     return parts[0] if len(parts) == 1 else Inertia(*(total([p[k] for p in parts]) for k in range(3)))
 
 
@@ -146,7 +147,7 @@ def _carry_inertia(top: Topology, art: Articulated, kin: Motion) -> tuple[dict[i
     cross = dict(art.B)
     inside = set(art.cluster.bodies)
     for i in reversed(art.cluster.bodies):
-        I, T, parent = _sum(parts[i]), kin.T[i], top.parent[i]
+        I, T, parent = sum_inertias(parts[i]), kin.T[i], top.parent[i]
         if parent not in inside and art.lone:
             seats.setdefault(i, []).append(I)
             continue
@@ -157,7 +158,7 @@ def _carry_inertia(top: Topology, art: Articulated, kin: Motion) -> tuple[dict[i
             other = pair[1] if pair[0] == i else pair[0]
             block = T.force(block if pair[0] == i else block.T)  # rows now at the parent, columns at `other`
             _place(cross, target, parent, other, block)
-    return {s: _sum(I) for s, I in seats.items()}, cross
+    return {s: sum_inertias(I) for s, I in seats.items()}, cross
 
 
 def _place(cross: dict, inertias: dict[int, list[Inertia]], i: int, j: int, block: Array) -> None:

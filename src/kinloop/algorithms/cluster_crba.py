@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinloop.algorithms.articulated import cluster_subspace
+from kinloop.algorithms.articulated import cluster_subspace, sum_inertias
 from kinloop.algorithms.kinematics import Motion, still
 from kinloop.algorithms.linear import gram, total
 from kinloop.clusters import ClusterTree
@@ -15,23 +15,10 @@ from kinloop.spatial import Inertia
 from kinloop.spatial.transform import Array
 
 
-def composite(tree: ClusterTree, kin: Motion) -> list[Inertia]:
-    """Inertia of each body with everything it carries, joints locked."""
-    top = tree.top
-    parts: list[list[Inertia]] = [[I] for I in top.inertia]
-    out = list(top.inertia)
-    for i in reversed(range(len(top))):
-        out[i] = Inertia(*(total([p[k] for p in parts[i]]) for k in range(3)))
-        if top.parent[i] >= 0:
-            parts[top.parent[i]].append(out[i].seen_from(kin.T[i]))
-    return out
-
-
 def cluster_crba(tree: ClusterTree, q: Array) -> Array:
     """The mass matrix M (nv, nv) of the independent coordinates."""
     top = tree.top
     kin = still(tree, q)
-    I = [x for x in top.inertia]
     beyond = _beyond(tree, kin)
     M = np.zeros((tree.nv, tree.nv), dtype=np.result_type(float, q))
     for k in reversed(range(len(tree))):
@@ -45,7 +32,6 @@ def cluster_crba(tree: ClusterTree, q: Array) -> Array:
             block = block + gram(G, armature[:, None] * G)
         M[cluster.v, cluster.v] = block
         _couple(tree, kin, k, F, M)
-    del I
     return M
 
 
@@ -57,9 +43,8 @@ def _beyond(tree: ClusterTree, kin: Motion) -> list[Inertia]:
     for cluster in reversed(tree.clusters):
         carried: dict[int, list[Inertia]] = {}
         for i in reversed(cluster.bodies):
-            out[i] = Inertia(*(total([p[k] for p in parts[i]]) for k in range(3)))
-            mine = [out[i], *carried.get(i, [])]
-            whole = Inertia(*(total([p[k] for p in mine]) for k in range(3))) if len(mine) > 1 else out[i]
+            out[i] = sum_inertias(parts[i])
+            whole = sum_inertias([out[i], *carried.get(i, [])])
             parent = top.parent[i]
             if parent in cluster.bodies:
                 carried.setdefault(parent, []).append(whole.seen_from(kin.T[i]))
