@@ -1,0 +1,39 @@
+"""The tally of random mechanisms and of what was left out, printed after every session, parallel or not."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import helpers
+
+_from_workers: dict[str, Counter] = {"used": Counter(), "dropped": Counter()}
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["used"], output["dropped"] = dict(helpers.used), dict(helpers.dropped)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error) -> None:
+    for key, total in _from_workers.items():
+        total.update(getattr(node, "workeroutput", {}).get(key, {}))
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    used, dropped = helpers.used + _from_workers["used"], helpers.dropped + _from_workers["dropped"]
+    if not used:
+        return
+    terminalreporter.section("random mechanisms")
+    terminalreporter.line(", ".join(f"{count} {what}" for what, count in sorted(used.items())))
+    if not dropped:
+        terminalreporter.line("nothing left out")
+    for reason, count in sorted(dropped.items()):
+        terminalreporter.line(f"left out {count} x: {reason}")
