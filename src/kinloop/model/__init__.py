@@ -9,6 +9,7 @@ from kinloop.model.parts import (
     Coupling,
     Frame,
     FunctionCoupling,
+    Geometry,
     Joint,
     LinearCoupling,
     Loop,
@@ -20,7 +21,8 @@ from kinloop.model.parts import (
 )
 
 __all__ = [
-    "JOINT_TYPES", "WORLD", "Body", "Builder", "Coupling", "Frame", "FunctionCoupling", "Joint", "JointType",
+    "JOINT_TYPES", "WORLD", "Body", "Builder", "Coupling", "Frame", "FunctionCoupling", "Geometry", "Joint",
+    "JointType",
     "LinearCoupling", "Loop", "LoopFunction", "LoopJoint", "Mechanism", "PolynomialCoupling", "Rod",
     "coordinate_names", "joint_type", "placement", "pose",
 ]  # fmt: skip

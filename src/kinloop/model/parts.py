@@ -46,6 +46,38 @@ def swept(a: np.ndarray, dust: float = 1e-12) -> np.ndarray:
     return out
 
 
+GEOMETRIES = {"box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "ellipsoid": 3, "plane": 2, "mesh": 3}
+"""Kinds of geometry and how many figures their size has."""
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """A shape fixed to a body, for viewers and contact.
+
+    `size` [m]: box: full lengths; sphere: radius; cylinder and capsule: radius, length along z (a capsule's
+    between the centres of its caps); ellipsoid: semi-axes; plane: half lengths (0: infinite), normal z;
+    mesh: scale. `role` is "visual", "collision" or "both". `mesh` is the reference as the file has it,
+    `path` the file found for it, if any. `color` is r g b a in 0..1.
+    """
+
+    kind: str
+    size: tuple[float, ...]
+    placement: Transform = field(default_factory=Transform.identity)
+    role: str = "both"
+    name: str = ""
+    mesh: str | None = None
+    path: str | None = None
+    color: tuple[float, float, float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in GEOMETRIES:
+            raise ModelError(f"geometry {self.kind!r} is not one of {', '.join(GEOMETRIES)}")
+        size = frozen(self.size, (GEOMETRIES[self.kind],), f"size of {self.kind} {self.name!r}")
+        if self.kind != "mesh" and np.any(size < 0):
+            raise ModelError(f"size of {self.kind} {self.name!r} is {size.tolist()}; sizes must not be negative")
+        object.__setattr__(self, "size", tuple(float(x) for x in size))
+
+
 @dataclass(frozen=True, eq=False)
 class Body:
     """A rigid body: mass [kg], centre of mass [m] and inertia about it [kg m^2], in its own frame.
@@ -77,6 +109,7 @@ class Joint:
     `armature` is a reflected inertia added at the joint [kg m^2 or kg], `damping` and `friction` resist
     its motion [N m s/rad, N m], `stiffness` pulls it to `rest` [N m/rad]; limits are on position, velocity
     and force. Inverse and forward dynamics know the armature; the rest is for the simulator.
+    `home` is the position the mechanism is drawn in, where that is not the type's neutral one.
     """
 
     name: str
@@ -93,8 +126,12 @@ class Joint:
     upper: float = np.inf
     max_velocity: float = np.inf
     max_force: float = np.inf
+    home: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
+        if self.home is not None:
+            home = frozen(self.home, (self.type.nq,), f"home of joint {self.name!r}")
+            object.__setattr__(self, "home", tuple(float(x) for x in home))
         for what in ("armature", "damping", "friction", "stiffness"):
             value = getattr(self, what)
             if not (np.isfinite(value) and value >= 0):
