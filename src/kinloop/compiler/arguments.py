@@ -93,12 +93,12 @@ def _rows(x: np.ndarray, batch: tuple[int, ...]) -> tuple[np.ndarray, int]:
     """`x` as rows in memory, and the bytes from one to the next: 0 for a row that serves the whole batch."""
     lead = x.shape[:-1]
     if all(n == 1 for n in lead):
-        return np.require(x.reshape(x.shape[-1]), requirements="CA"), 0
+        return np.require(x.reshape(x.shape[-1]), requirements=["C", "A"]), 0
     if lead == batch:
         # Rows of a wider array (a slice of columns) are read in place.
         if x.ndim == 2 and x.shape[1] and x.strides[1] == x.itemsize and x.flags.aligned:
             return x, x.strides[0]
-        return np.require(x, requirements="CA"), x.shape[-1] * x.itemsize
+        return np.require(x, requirements=["C", "A"]), x.shape[-1] * x.itemsize
     full = np.ascontiguousarray(np.broadcast_to(x, (*batch, x.shape[-1])))
     return full, x.shape[-1] * x.itemsize
 

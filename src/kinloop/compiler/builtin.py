@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from kinloop.compiler.ir import Vector
+from kinloop.compiler.layout import Layout
 
 TYPE, DATA, NDIM, DIMENSIONS, DESCR, FLAGS = 8, 16, 24, 32, 56, 64  # offsets in a PyArrayObject
 C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
@@ -49,7 +50,8 @@ def usable() -> bool:
 
 def abi() -> str:
     """What object code with a builtin depends on besides the CPU."""
-    return f"{sys.implementation.cache_tag} {sys.abiflags} numpy {np.__version__.split('.')[0]} {ctypes.sizeof(ctypes.c_void_p)}"
+    numpy = np.__version__.split(".")[0]
+    return f"{sys.implementation.cache_tag} {sys.abiflags} numpy {numpy} pointers {ctypes.sizeof(ctypes.c_void_p)}"
 
 
 def _check(k: int, shape: tuple[int, ...], dtype: str, flags: int) -> list[str]:
@@ -87,44 +89,61 @@ def _check(k: int, shape: tuple[int, ...], dtype: str, flags: int) -> list[str]:
     return lines
 
 
-def builtin_function(
-    inputs: tuple[int, ...],
-    outputs: tuple[tuple[int, ...], ...],
-    output_sizes: tuple[int, ...],
-    n_in: int,
-    size: int,
-    block: Vector,
-) -> list[str]:
+def builtin_function(layout: Layout, block: Vector, size: int) -> list[str]:
     """@call(self, args, nargs, kwnames): the kernel on one state; uses @take, @run and @give for one lane."""
-    dtype, real, bytes_ = ("float64" if block.real == "double" else "float32"), block.real, block.real_size
-    I, count = block.of(f"i{8 * bytes_}"), len(inputs) + len(outputs)
-    on_heap = size > _STACK_LIMIT
+    on_heap, inputs = size > _STACK_LIMIT, len(layout.inputs)
+    room = f"call ptr @kinloop_PyMem_RawMalloc(i64 {size})" if on_heap else f"alloca [{size} x i8], align 64"
+    free = ["  call void @kinloop_PyMem_RawFree(ptr %scratch)"] if on_heap else []
     lines = [
+        *_declarations(layout.dtype),
+        "define ptr @call(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) #0 {",
+        f"  %scratch = {room}",
+        "  %memory = icmp ne ptr %scratch, null",
+        f"  %all = icmp eq i64 %nargs, {inputs + len(layout.outputs)}",
+        "  %plain = icmp eq ptr %kwnames, null",
+        "  %whole = and i1 %all, %plain",
+        "  %usual = and i1 %whole, %memory",
+        "  br i1 %usual, label %arrays, label %slow, !prof !1",
+        "arrays:",
+    ]
+    for k, n in enumerate(layout.inputs):
+        lines += _check(k, (n,), layout.dtype, C_CONTIGUOUS | ALIGNED)
+    for k, shape in enumerate(layout.outputs, inputs):
+        lines += _check(k, shape, layout.dtype, C_CONTIGUOUS | ALIGNED | WRITEABLE)
+    return [
+        *lines,
+        *_compute(layout, block),
+        *free,
+        *_result(inputs, len(layout.outputs)),
+        "slow:",
+        *free,
+        "  %answer = call ptr @kinloop_PyObject_Vectorcall(ptr %self, ptr %args, i64 %nargs, ptr %kwnames)",
+        "  ret ptr %answer",
+        "}",
+        '!1 = !{!"branch_weights", i32 2000, i32 1}',
+    ]
+
+
+def _declarations(dtype: str) -> list[str]:
+    return [
         *(f"@kinloop_{name} = external global i8" for name in ("ndarray", dtype)),
         "declare ptr @kinloop_PyObject_Vectorcall(ptr, ptr, i64, ptr)",
         "declare ptr @kinloop_PyTuple_Pack(i64, ...)",
         "declare void @kinloop_Py_IncRef(ptr)",
         "declare ptr @kinloop_PyMem_RawMalloc(i64)",
         "declare void @kinloop_PyMem_RawFree(ptr)",
-        "define ptr @call(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) #0 {",
-        f"  %scratch = {'call ptr @kinloop_PyMem_RawMalloc(i64 ' + str(size) + ')' if on_heap else f'alloca [{size} x i8], align 64'}",
-        f"  %some = icmp eq i64 %nargs, {count}",
-        "  %plain = icmp eq ptr %kwnames, null",
-        "  %usual = and i1 %some, %plain",
-        "  br i1 %usual, label %arrays, label %slow, !prof !1",
-        "arrays:",
     ]
-    for k, n in enumerate(inputs):
-        lines += _check(k, (n,), dtype, C_CONTIGUOUS | ALIGNED)
-    for k, shape in enumerate(outputs):
-        lines += _check(len(inputs) + k, shape, dtype, C_CONTIGUOUS | ALIGNED | WRITEABLE)
-    state, slot = "zeroinitializer", 0
-    for k, n in enumerate(inputs):
+
+
+def _compute(layout: Layout, block: Vector) -> list[str]:
+    """Inputs in, all stages, outputs out; inputs that are not finite go the slow way, which says so."""
+    I, state, lines = block.of(f"i{8 * block.real_size}"), "zeroinitializer", []
+    for k, n, slot in layout.given:
         lines += [
-            f"  %to{k} = getelementptr {real}, ptr %scratch, i64 {slot}",
+            f"  %to{k} = getelementptr {block.real}, ptr %scratch, i64 {slot}",
             f"  %alarm{k} = call {I} @take(ptr %data{k}, i64 {n}, ptr %to{k}, {I} {state})",
         ]
-        state, slot = f"%alarm{k}", slot + n
+        state = f"%alarm{k}"
     lines += [
         f"  %alarm = bitcast {I} {state} to {block.type}",
         f"  %nan = fcmp uno {block.type} %alarm, zeroinitializer",
@@ -134,25 +153,12 @@ def builtin_function(
         "compute:",
         "  call void @run(ptr %scratch, i64 1)",
     ]
-    slot = n_in
-    for k, n in enumerate(output_sizes, len(inputs)):
+    for k, n, slot in layout.wanted:
         lines += [
-            f"  %from{k} = getelementptr {real}, ptr %scratch, i64 {slot}",
+            f"  %from{k} = getelementptr {block.real}, ptr %scratch, i64 {slot}",
             f"  call void @give(ptr %data{k}, i64 {n}, ptr %from{k})",
         ]
-        slot += n
-    free = ["  call void @kinloop_PyMem_RawFree(ptr %scratch)"] if on_heap else []
-    return [
-        *lines,
-        *free,
-        *_result(len(inputs), len(outputs)),
-        "slow:",
-        *free,
-        "  %answer = call ptr @kinloop_PyObject_Vectorcall(ptr %self, ptr %args, i64 %nargs, ptr %kwnames)",
-        "  ret ptr %answer",
-        "}",
-        '!1 = !{!"branch_weights", i32 2000, i32 1}',
-    ]
+    return lines
 
 
 def _result(first: int, count: int) -> list[str]:

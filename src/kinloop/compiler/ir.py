@@ -88,12 +88,15 @@ class Writer:
         """a b + c, rounded once where the host can."""
         return self.call("fma", a, b, c) if self.has_fma else self.add(self.mul(a, b), c)
 
-    def horner(self, z: str, coefficients: list[str]) -> str:
-        """The polynomial in z with these coefficients, lowest power first."""
-        out = coefficients[-1]
-        for c in reversed(coefficients[:-1]):
-            out = self.fma(out, z, c)
-        return out
+    def polynomial(self, z: str, coefficients: list[str]) -> str:
+        """The polynomial in z with these coefficients, lowest power first, in pairs (Estrin): a short chain."""
+        terms, power = coefficients, z
+        while len(terms) > 1:
+            odd = [terms[-1]] if len(terms) % 2 else []
+            terms = [self.fma(b, power, a) for a, b in zip(terms[::2], terms[1::2])] + odd
+            if len(terms) > 1:
+                power = self.mul(power, power)
+        return terms[0]
 
     def any_lane(self, mask: str) -> str:
         """True if any lane of a truth value is."""

@@ -5,14 +5,18 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kinloop.compiler import builtin, cache, keys
 from kinloop.compiler.arguments import Call, Signature, non_finite, read_call
+from kinloop.compiler.export_c import export_c
+from kinloop.compiler.export_casadi import to_casadi
 from kinloop.compiler.host import Target, host
-from kinloop.compiler.module import Layout, group_bytes, module_text
+from kinloop.compiler.layout import Layout, group_bytes
+from kinloop.compiler.module import module_text
 from kinloop.compiler.native import Library, compile_text
 from kinloop.compiler.parallel import run_chunks, threads_for
 from kinloop.compiler.plan import Plan, make_plan
@@ -60,8 +64,11 @@ class Core:
         found: Mapping[int, tuple[Mapping[str, Any], bytes]],
     ) -> None:
         self.signature, self.operations, self.key = signature, operations, key
-        self._source, self._function, self._plan = source, None, None
+        self._source = source
+        self._function: Function | None = None
+        self._plan: Plan | None = None
         self._lock = threading.RLock()
+        self._shapes, self._dtype = tuple(signature.outputs.values()), np.dtype(signature.dtype)
         self.target = host()
         self.variants: dict[int, Variant] = {}
         self._found = dict(found)
@@ -131,6 +138,8 @@ class Core:
 
     def call(self, *args: Any, out: Any = None, threads: int | None = None, on_nonfinite: str = "raise") -> Any:
         """The convenient forms: lists, missing outputs, out=, batches that broadcast, threads."""
+        if out is None and threads is None and on_nonfinite == "raise" and self._is_plain(args):
+            return self.builtin(*args, *[np.empty(shape, self._dtype) for shape in self._shapes])
         if on_nonfinite not in ("raise", "nan"):
             raise MethodError(f"on_nonfinite {on_nonfinite!r} is not one of 'raise', 'nan'")
         call = read_call(self.signature, args, out)
@@ -142,6 +151,12 @@ class Core:
                 raise non_finite(self.signature, call, bad)
         return call.finish()
 
+    def _is_plain(self, args: tuple[Any, ...]) -> bool:
+        """Whether the builtin can take these inputs, if only it is given outputs."""
+        if self.builtin is None or len(args) != len(self.signature.inputs):
+            return False
+        return all(type(x) is np.ndarray and x.ndim == 1 for x in args)
+
 
 class Kernel:
     """A compiled function of named vectors.
@@ -151,7 +166,7 @@ class Kernel:
     `(..., n)` with broadcasting, `out=`, `threads=` and `on_nonfinite="nan"` are allowed too.
     """
 
-    __slots__ = ("_core", "_recipe", "__weakref__")
+    __slots__ = ("__weakref__", "_core", "_recipe")
     _core: Core
     _recipe: Recipe | None
 
@@ -228,6 +243,14 @@ class Kernel:
     def function(self) -> Function:
         """The traced graph."""
         return self._core.function()
+
+    def export_c(self, folder: str | Path) -> list[Path]:
+        """Write standalone C99 into `folder`: source, header and an example `main.c`; the paths."""
+        return export_c(make_plan(self.function, fuse=False), self._core.signature, folder)
+
+    def to_casadi(self) -> Any:
+        """The same computation as a `casadi.Function`."""
+        return to_casadi(self.function, self.name)
 
     def compile(self, batch: bool = False) -> Kernel:
         """Make (or load) the machine code now instead of at the first call."""

@@ -14,10 +14,9 @@ def compile_text(text: str, target: Target) -> bytes:
     """Relocatable object code of LLVM IR. It contains no address of this process."""
     llvm = _host.llvm
     try:
-        with llvm.create_context() as context:
-            with llvm.parse_assembly(text, context) as module:
-                module.triple = target.triple
-                return _host.machine(target).emit_object(module)
+        with llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
+            module.triple = target.triple
+            return _host.machine(target).emit_object(module)
     except RuntimeError as error:
         raise CompileError(f"LLVM refused a kernel, which is a bug in kinloop; please report it: {error}") from error
 

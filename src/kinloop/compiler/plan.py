@@ -3,7 +3,7 @@
 A plan is a list of stages that run one after the other on one scratch array of slots (one slot holds one
 value of W states side by side):
 
-- `Segment`: straight-line code of about a thousand operations, so that compile time stays linear;
+- `Segment`: straight-line code of a few hundred operations, so that compile time stays linear;
 - `Angles`: the sine and cosine of many angles at once, as a loop;
 - `Repeat`: a rolled loop over a plan of its own.
 
@@ -22,7 +22,7 @@ from kinloop.scalar import Function, Symbol
 from kinloop.scalar.graph import constant_value
 
 Operand = Any  # int: the number of a value; float: a constant
-SEGMENT = 1000
+SEGMENT = 500
 
 
 @dataclass(frozen=True)
@@ -230,20 +230,16 @@ def _add_segments(draft: _Draft, needed: Iterable[Operand], segment: int) -> Non
 
 
 def _order(draft: _Draft, needed: Iterable[Operand]) -> list[int]:
-    """What is still to be computed for `needed`, each value right before its first user (depth first)."""
+    """What is still to be computed for `needed`, in the order of the trace.
+
+    Depth first from the outputs was tried: half as many values again wait in slots, 10 % slower code.
+    """
     done, home, operations, order = draft.made, draft.home, draft.operations, []
-    for root in needed:
-        stack = [root]
-        while stack:
-            x = stack[-1]
-            if not isinstance(x, int) or x in done or x in home:
-                stack.pop()
-                continue
-            rest = [a for a in operations[x][1] if isinstance(a, int) and a not in done and a not in home]
-            if rest:
-                stack.extend(reversed(rest))
-            else:
-                done.add(x)
-                order.append(x)
-                stack.pop()
-    return order
+    stack = [x for x in needed if isinstance(x, int)]
+    while stack:
+        x = stack.pop()
+        if x not in done and x not in home:
+            done.add(x)
+            order.append(x)
+            stack.extend([a for a in operations[x][1] if isinstance(a, int)])
+    return sorted(order)

@@ -2,9 +2,10 @@
 
 The angle is reduced by the nearest multiple n of pi/2 (Cody and Waite). With FMA three parts of pi/2 are
 enough: x - n p1 is exact, and each of the two steps after it rounds once. Without FMA the parts have 33
-bits, so that their products with n are exact up to n = 2^20. The polynomials are minimax fits of
-(sin r - r) / r^3 and (cos r - 1 + r^2/2) / r^4 in z = r^2 over |r| <= pi/4, relative error below
-2^-57. Angles beyond LIMIT, and infinities, go to libm one by one; the other lanes keep their results.
+bits, so that their products with n are exact up to n = 2^20, and what the second step rounds away is kept.
+The polynomials are minimax fits of (sin r - r) / r^3 and (cos r - 1 + r^2/2) / r^4 in z = r^2 over
+|r| <= pi/4, relative error below 2^-57. Angles beyond LIMIT, and infinities, go to libm one by one; the
+other lanes keep their results.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from kinloop.compiler.ir import Vector, Writer
 
 LIMIT = 1e5
 SIN = (
-    "-0x1.5555555555555p-3", "0x1.111111111110bp-7", "-0x1.a01a01a018a67p-13", "0x1.71de3a5330162p-19",
-    "-0x1.ae64528ce2f0dp-26", "0x1.61208be3382afp-33", "-0x1.aaa21475112f1p-41",
+    "-0x1.5555555555548p-3", "0x1.111111110f7cap-7", "-0x1.a01a019bfd179p-13", "0x1.71de356711e88p-19",
+    "-0x1.ae5e59f537bdfp-26", "0x1.5d8fa303c4cb6p-33",
 )  # fmt: skip
 COS = (
     "0x1.555555555554bp-5", "-0x1.6c16c16c14f8ap-10", "0x1.a01a019c83916p-16", "-0x1.27e4f7ea37e58p-22",
@@ -33,14 +34,11 @@ def sincos(w: Writer, x: str) -> tuple[str, str]:
     shifted = w.fma(x, hexed(TWO_OVER_PI), vector.const(ROUND))
     quadrant = w.new(f"bitcast {vector.type} {shifted} to {I}")
     n = w.sub(shifted, vector.const(ROUND))
-    minus_n = w.new(f"fneg {vector.type} {n}")
-    r = x
-    for part in HALF_PI_FMA if w.has_fma else HALF_PI_33:
-        r = w.fma(minus_n, hexed(part), r)
+    r = _reduce(w, x, n)
     z = w.mul(r, r)
-    s = w.fma(w.mul(r, z), w.horner(z, [hexed(c) for c in SIN]), r)
+    s = w.fma(w.mul(r, z), w.polynomial(z, [hexed(c) for c in SIN]), r)
     s = w.call("copysign", s, r)  # only the sine of -0.0 needs it
-    c = w.fma(z, w.horner(z, [vector.const(-0.5), *[hexed(c) for c in COS]]), vector.const(1.0))
+    c = w.fma(z, w.polynomial(z, [vector.const(-0.5), *[hexed(c) for c in COS]]), vector.const(1.0))
 
     def bits(value: str) -> str:
         return w.new(f"bitcast {vector.type} {value} to {I}")
@@ -58,6 +56,23 @@ def sincos(w: Writer, x: str) -> tuple[str, str]:
     cosine = w.new(f"select {mask} {s}, {vector.type} {c}")
     next_quadrant = w.new(f"add {I} {quadrant}, {vector.splat('i64', '1')}")
     return signed(sine, quadrant), signed(cosine, next_quadrant)
+
+
+def _reduce(w: Writer, x: str, n: str) -> str:
+    """x - n pi/2, rounded about once."""
+    vector = w.vector
+    parts = [vector.const(float.fromhex(c)) for c in (HALF_PI_FMA if w.has_fma else HALF_PI_33)]
+    if w.has_fma:
+        minus_n = w.new(f"fneg {vector.type} {n}")
+        for part in parts:
+            x = w.fma(minus_n, part, x)
+        return x
+    a = w.sub(x, w.mul(n, parts[0]))  # exact
+    second = w.mul(n, parts[1])
+    r = w.sub(a, second)
+    lost = w.sub(w.sub(a, r), second)
+    rest = w.add(w.sub(w.mul(n, parts[2]), lost), w.mul(n, parts[3]))
+    return w.sub(r, rest)
 
 
 def _huge_lanes(w: Writer, x: str, huge: str, pair: tuple[str, str]) -> tuple[str, str]:
