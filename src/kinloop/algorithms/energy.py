@@ -26,18 +26,19 @@ def kinetic_energy(tree: ClusterTree, q: Array, v: Array) -> Any:
 def center_of_mass(tree: ClusterTree, q: Array) -> Array:
     """Centre of mass in the world [m]."""
     top = tree.top
-    mass = sum(b.mass for b in top.bodies)
     moment: Any = np.zeros(3)
-    for b, T in zip(top.bodies, world_poses(top, q), strict=True):
-        moment = moment + b.mass * (T.p + T.R @ b.com)
-    return moment / mass if mass > 0 else moment
+    for mass, com, T in zip(top.mass, top.com, world_poses(top, q), strict=True):
+        moment = moment + mass * (T.p + T.R @ com)
+    return moment / sum(top.mass)
 
 
 def potential_energy(tree: ClusterTree, q: Array) -> Any:
     """Potential energy in gravity [J], zero at the world's origin."""
     top = tree.top
-    mass = sum(b.mass for b in top.bodies)
-    return -mass * (top.mechanism.gravity @ center_of_mass(tree, q)) if mass > 0 else 0.0
+    total: Any = 0.0
+    for mass, com, T in zip(top.mass, top.com, world_poses(top, q), strict=True):
+        total = total - mass * (top.mechanism.gravity @ (T.p + T.R @ com))
+    return total
 
 
 def momentum(tree: ClusterTree, q: Array, v: Array) -> Array:

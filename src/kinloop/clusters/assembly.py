@@ -109,3 +109,16 @@ def _random_cluster(
     for i in c.bodies:
         q[top.q_of[i]] = base[top.q_of[i]]
     return q
+
+
+def step(tree: ClusterTree, q: Array, dy: Array) -> Array:
+    """The closed configuration reached by the independent step dy: independents exactly, dependents by Newton."""
+    top = tree.top
+    q1 = top.integrate(q, tree.spanning_jacobian(q) @ dy)
+    for c in tree.clusters:
+        if not c.parts:
+            continue
+        dependent = [c.dofs[k] for k in c.chart.dependent]
+        closed, error = close_parts(top, c.parts, dependent, q1)
+        q1 = closed if error < 1e-10 else close_parts(top, c.parts, c.dofs, q1)[0]
+    return top.normalized(q1)

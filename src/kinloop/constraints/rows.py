@@ -48,21 +48,24 @@ class _Loop:
         self.phi: list[Any] = []
         self.K: list[list[Any]] = []
         self.k: list[Any] = []
+        self.wrench: list[Array] = []
 
     def _ends(self) -> list[tuple[float, Column, Array]]:
         """Sign, column and point of action for every coordinate on either path."""
         return [(-1.0, c, self.p_P) for c in self.P.columns] + [(1.0, c, self.p_S) for c in self.S.columns]
 
-    def _add(self, phi: Any, K: list[Any], k: Any) -> None:
+    def _add(self, phi: Any, K: list[Any], k: Any, moment: Array, force: Array) -> None:
+        """One row; `moment` and `force` at the successor's point are what a unit multiplier does to it."""
         self.phi.append(phi)
         self.K.append(K)
         self.k.append(k)
+        self.wrench.append(np.concatenate([moment + cross(self.p_S, force), force]))
 
     def point(self) -> None:
         moves = [sign * (c.u + cross(c.w, at - c.origin)) for sign, c, at in self._ends()]
         bias = self.a_P - self.a_S
         for x in range(3):
-            self._add(self.d[x], [m[x] for m in moves], bias[x])
+            self._add(self.d[x], [m[x] for m in moves], bias[x], np.zeros(3), np.eye(3)[x])
 
     def along(self, n: Array, pitch: float | None = None) -> None:
         n = self.R_P @ n
@@ -74,9 +77,11 @@ class _Loop:
         k = n @ (self.a_P - self.a_S) - 2.0 * (turn @ (self.v_S - self.v_P))
         k = k - (cross(self.P.w, turn) + cross(self.P.alpha, n)) @ self.d
         phi = n @ self.d
+        moment = np.zeros(3)
         if pitch is not None:
             phi, K, k = self._screw(n, pitch, phi, K, k)
-        self._add(phi, K, k)
+            moment = -pitch * n
+        self._add(phi, K, k, moment, n)
 
     def _screw(self, n: Array, pitch: float, phi: Any, K: list[Any], k: Any) -> tuple[Any, list[Any], Any]:
         t1, _ = jt.perpendicular(self.axis)
@@ -92,13 +97,13 @@ class _Loop:
         turn_a, turn_b = cross(self.P.w, a), cross(self.S.w, b)
         k = (self.P.alpha - self.S.alpha) @ normal - 2.0 * (turn_a @ turn_b)
         k = k - cross(self.P.w, turn_a) @ b - a @ cross(self.S.w, turn_b)
-        self._add(a @ b, [sign * (c.w @ normal) for sign, c, _ in self._ends()], k)
+        self._add(a @ b, [sign * (c.w @ normal) for sign, c, _ in self._ends()], k, normal, np.zeros(3))
 
     def distance(self, length: float) -> None:
         d, rate = self.d, self.v_S - self.v_P
         K = [sign * (d @ (c.u + cross(c.w, at - c.origin))) / length for sign, c, at in self._ends()]
         k = -(rate @ rate + d @ (self.a_S - self.a_P)) / length
-        self._add((d @ d - length * length) / (2.0 * length), K, k)
+        self._add((d @ d - length * length) / (2.0 * length), K, k, np.zeros(3), d / length)
 
     axis: Any = None
 
@@ -117,6 +122,19 @@ def _both_ends(top: Topology, loop: LoopJoint | Rod, q: Array, qd: Array | None)
 
 def joint_rows(top: Topology, loop: LoopJoint, q: Array, qd: Array | None = None) -> Rows:
     """Rows of a loop closed by a joint of any type."""
+    return _joint(top, loop, q, qd).rows()
+
+
+def wrench_basis(top: Topology, loop: LoopJoint | Rod, q: Array) -> Array:
+    """The wrench on the successor (columns) per unit of each row's multiplier; the predecessor feels the opposite.
+
+    About the origin and in the axes of the nearest common ancestor.
+    """
+    L = _joint(top, loop, q, None) if isinstance(loop, LoopJoint) else _rod(top, loop, q, None)
+    return np.stack(L.wrench, axis=1) if L.wrench else np.zeros((6, 0))
+
+
+def _joint(top: Topology, loop: LoopJoint, q: Array, qd: Array | None) -> _Loop:
     L = _Loop(*_both_ends(top, loop, q, qd), loop.predecessor_placement, loop.successor_placement)
     kind = loop.type
     axis = L.axis = np.array(getattr(kind, "axis", jt.Z))
@@ -143,15 +161,19 @@ def joint_rows(top: Topology, loop: LoopJoint, q: Array, qd: Array | None = None
         L.square(t2, axis)
     if isinstance(kind, jt.Fixed | jt.Prismatic):
         L.square(t1, t2)
-    return L.rows()
+    return L
 
 
 def rod_rows(top: Topology, rod: Rod, q: Array, qd: Array | None = None) -> Rows:
     """The row of a rod of fixed length."""
+    return _rod(top, rod, q, qd).rows()
+
+
+def _rod(top: Topology, rod: Rod, q: Array, qd: Array | None) -> _Loop:
     P, S = _both_ends(top, rod, q, qd)
     L = _Loop(P, S, _Point(rod.predecessor_point), _Point(rod.successor_point))
     L.distance(rod.length)
-    return L.rows()
+    return L
 
 
 class _Point(NamedTuple):

@@ -22,6 +22,8 @@ class Topology:
         self.parent = tuple(self.body_index[j.parent] for j in self.joints)
         self.types: tuple[JointType, ...] = tuple(j.type for j in self.joints)
         self.placement: tuple[Transform, ...] = tuple(j.placement for j in self.joints)
+        self.mass = tuple(b.mass for b in self.bodies)
+        self.com = tuple(b.com for b in self.bodies)
         self.inertia: tuple[Inertia, ...] = tuple(rigid_inertia(b.mass, b.com, b.inertia) for b in self.bodies)
         self.ratios = {c.name: c.matrix for c in m.couplings if isinstance(c, LinearCoupling)}
         nq = np.cumsum([0, *(t.nq for t in self.types)])
