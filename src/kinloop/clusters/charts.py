@@ -132,31 +132,30 @@ def rank_of(K: Array) -> int:
 
 
 def choose(
-    samples: Sequence[Array], preferred: Sequence[int], avoid: Sequence[int] = (), dependents: Sequence[int] | None = None
+    samples: Sequence[Array], preferred: Sequence[int], dependents: Sequence[int] | None = None
 ) -> Chart | None:
     """The chart that stays best conditioned over sample Jacobians at closed configurations.
 
-    `preferred` columns become dependent first (couplings name them), `avoid` never do (the user wants
-    them independent); `dependents` fixes them all. None where the wish cannot be met.
+    `preferred` columns become dependent first (couplings name them); `dependents` fixes them all.
+    None where the wish cannot be met.
     """
     n = samples[0].shape[1]
     scaled = [_scaled(K) for K in samples]
     rank = max((rank_of(K) for K in samples), default=0)
     candidates = [tuple(sorted(dependents))] if dependents is not None else []
     if dependents is None:
-        free = [c for c in range(n) if c not in avoid]
         for K in scaled:
-            found = _dependents(K, rank, free, [c for c in preferred if c in free])
+            found = _dependents(K, rank, n, list(preferred))
             if found is not None and found not in candidates:
                 candidates.append(found)
     best: tuple[float, Chart] | None = None
     for columns in candidates:
         if len(columns) != rank:
             continue
-        for rows in {tuple(sorted(pivots(K[:, list(columns)].T, rank))) for K in scaled}:
-            score = np.mean([np.log(_smallest(K[np.ix_(rows, columns)]) + 1e-12) for K in scaled])
-            usable = max(_smallest(K[np.ix_(rows, columns)]) for K in scaled) > RANK_TOLERANCE * 1e-2
-            if usable and (best is None or score > best[0] + 1e-9):
+        for rows in sorted({tuple(sorted(pivots(_scaled(K[:, list(columns)]).T, rank))) for K in scaled}):
+            smallest = [_smallest(_scaled(K[np.ix_(rows, columns)])) for K in scaled]
+            score = float(np.mean(np.log(np.array(smallest) + 1e-12)))
+            if max(smallest) > RANK_TOLERANCE and (best is None or score > best[0] + 1e-9):
                 best = score, _chart(n, rows, columns, samples)
     return best[1] if best else None
 
@@ -165,13 +164,13 @@ def _smallest(A: Array) -> float:
     return float(np.linalg.svd(A, compute_uv=False)[-1]) if A.size else 1.0
 
 
-def _dependents(K: Array, rank: int, free: list[int], preferred: list[int]) -> tuple[int, ...] | None:
+def _dependents(K: Array, rank: int, n: int, preferred: list[int]) -> tuple[int, ...] | None:
     """Dependent columns at one configuration: preferred ones while they add rank, then the best others."""
     chosen: list[int] = []
     for c in preferred:
         if _smallest_of_columns(K, [*chosen, c]) > 1e-9 and len(chosen) < rank:
             chosen.append(c)
-    rest = [c for c in free if c not in chosen]
+    rest = [c for c in range(n) if c not in chosen]
     if chosen:
         basis, _ = np.linalg.qr(K[:, chosen])
         reduced = K[:, rest] - basis @ (basis.T @ K[:, rest])

@@ -9,7 +9,7 @@ import numpy as np
 from kinloop.clusters.charts import rank_of
 from kinloop.constraints import rows_of, stacked_rows
 from kinloop.errors import LoopNotClosed
-from kinloop.model.parts import Coupling, Loop
+from kinloop.model.parts import Coupling, LinearCoupling, Loop
 from kinloop.model.topology import Topology
 from kinloop.spatial.transform import Array
 
@@ -22,7 +22,8 @@ def close_parts(
 ) -> tuple[Array, float]:
     """The closed configuration near q, moving only `dofs`, and the largest residual left."""
     dofs = list(dofs)
-    q = top.normalized(q)
+    bodies = sorted({top.body_of[d] for d in dofs})
+    q = top.moved(bodies, q, np.zeros(top.n_spanning))
     rows = stacked_rows(top, parts, dofs, q)
     damping = 0.0
     for _ in range(rounds):
@@ -31,7 +32,7 @@ def close_parts(
             break
         step = np.zeros(top.n_spanning)
         step[dofs] = -_damped_step(rows.K, rows.phi, damping)
-        trial = top.normalized(top.integrate(q, step))
+        trial = top.moved(bodies, q, step)
         new = stacked_rows(top, parts, dofs, trial)
         if float(new.phi @ new.phi) < float(rows.phi @ rows.phi):
             small = np.max(np.abs(step)) < 1e-15
@@ -49,7 +50,7 @@ def _damped_step(K: Array, phi: Array, damping: float) -> Array:
     """The shortest step that (nearly) removes phi; singular directions are left alone."""
     U, s, Vt = np.linalg.svd(K, full_matrices=False)
     keep = s > 1e-7 * max(s[0], 1e-300) if len(s) else np.zeros(0, dtype=bool)
-    gain = np.where(keep, s / (s * s + damping), 0.0)
+    gain = np.where(keep, s / np.maximum(s * s + damping, 1e-300), 0.0)
     return Vt.T @ (gain * (U.T @ phi))
 
 
@@ -57,6 +58,8 @@ def sample_closed(
     top: Topology, parts: Sequence[Loop | Coupling], bodies: Sequence[int], dofs: Sequence[int], seed: int
 ) -> list[Array]:
     """A few closed configurations of one cluster, in general position where there are such."""
+    if all(isinstance(p, LinearCoupling) for p in parts):
+        return [top.neutral()]  # K is the same everywhere
     rng = np.random.default_rng(seed)
     start, error = close_parts(top, parts, dofs, top.neutral())
     found: list[Array] = [start] if error < TOLERANCE else []

@@ -32,14 +32,15 @@ def rows_of(top: Topology, part: Loop | Coupling, q: Array, qd: Array | None = N
 def stacked_rows(
     top: Topology, parts: Sequence[Loop | Coupling], dofs: Sequence[int], q: Array, qd: Array | None = None
 ) -> Rows:
-    """Rows of several constraints, over the given coordinates."""
+    """Rows of several constraints, over the given coordinates; columns of others are left out."""
     place = {d: k for k, d in enumerate(dofs)}
     phis, Ks, ks = [], [], []
     for part in parts:
         rows = rows_of(top, part, q, qd)
         K = np.zeros((len(rows.phi), len(dofs)), dtype=rows.K.dtype)
         for column, d in enumerate(rows.dofs):
-            K[:, place[d]] = rows.K[:, column]
+            if d in place:
+                K[:, place[d]] = rows.K[:, column]
         phis.append(rows.phi)
         Ks.append(K)
         ks.append(rows.k)

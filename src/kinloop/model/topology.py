@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from kinloop.model.joints import JointType, Revolute
@@ -30,6 +32,7 @@ class Topology:
         nv = np.cumsum([0, *(t.nv for t in self.types)])
         self.q_of = tuple(slice(int(a), int(b)) for a, b in zip(nq[:-1], nq[1:], strict=True))
         self.v_of = tuple(slice(int(a), int(b)) for a, b in zip(nv[:-1], nv[1:], strict=True))
+        self.body_of = tuple(i for i, t in enumerate(self.types) for _ in range(t.nv))
         self.nq, self.n_spanning = int(nq[-1]), int(nv[-1])
         self.armature = np.array([j.armature for j in self.joints for _ in range(j.type.nv)])
         self.coordinates = tuple(name for j in self.joints for name in coordinate_names(j))
@@ -64,6 +67,14 @@ class Topology:
         """q after the spanning step `step` (velocity times time), joint by joint on its own manifold."""
         parts = [t.integrate(q[a], step[b]) for t, a, b in zip(self.types, self.q_of, self.v_of, strict=True)]
         return np.concatenate(parts or [np.zeros(0)])
+
+    def moved(self, bodies: Sequence[int], q: np.ndarray, step: np.ndarray) -> np.ndarray:
+        """q with the joints of some bodies moved by a spanning step and normalized, the others as they are."""
+        out = np.array(q, dtype=float)
+        for i in bodies:
+            kind, a = self.types[i], self.q_of[i]
+            out[a] = kind.normalized(kind.integrate(out[a], step[self.v_of[i]]))
+        return out
 
     def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         parts = [t.difference(q0[a], q1[a]) for t, a in zip(self.types, self.q_of, strict=True)]

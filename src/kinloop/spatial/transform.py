@@ -16,7 +16,7 @@ def skew(a: Array) -> Array:
 
 def cross(a: Array, b: Array) -> Array:
     """`a x b`, where `b` is a vector or a matrix of columns."""
-    return np.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
 def cross_motion(v: Array, m: Array) -> Array:
