@@ -36,7 +36,7 @@ def describe(name: str) -> str:
     return (inspect.getdoc(_find(name)) or "").splitlines()[0]
 
 
-def mechanism(name: str, **options: Any) -> Mechanism:
+def mechanism(name: str, /, **options: Any) -> Mechanism:
     """The mechanism of a robot of the zoo. Some take options: `mechanism("geared_chain", links=24)`."""
     build = _find(name)
     allowed = _options(build)
@@ -47,7 +47,7 @@ def mechanism(name: str, **options: Any) -> Mechanism:
     return build(**options).mechanism()
 
 
-def load(name: str, **options: Any) -> Robot:
+def load(name: str, /, **options: Any) -> Robot:
     """A robot of the zoo, ready to compute."""
     return mechanism(name, **options).build()
 
