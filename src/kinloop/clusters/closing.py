@@ -63,7 +63,7 @@ def sample_closed(
     rng = np.random.default_rng(seed)
     start, error = close_parts(top, parts, dofs, top.neutral())
     found: list[Array] = [start] if error < TOLERANCE else []
-    for scale in (0.1, 0.3, 0.3, 0.6, 0.6, 1.0, 1.0, 2.0):
+    for scale in (0.1, 0.3, 0.6, 1.0, 2.0):
         step = np.zeros(top.n_spanning)
         step[list(dofs)] = rng.normal(size=len(dofs)) * scale
         q, error = close_parts(top, parts, dofs, top.integrate(start, step))

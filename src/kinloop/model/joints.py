@@ -9,6 +9,7 @@ in the placement's axes: rows 0-2 the angular velocity, rows 3-5 the velocity of
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,12 @@ def unit_axis(axis: Any, where: str = "axis") -> tuple[float, float, float]:
 
 def perpendicular(axis: Any) -> tuple[Array, Array]:
     """Two unit vectors that make a right-handed frame (t1, t2, axis)."""
-    a = np.asarray(axis, dtype=float)
+    return _perpendicular(tuple(map(float, axis)))
+
+
+@lru_cache(maxsize=4096)
+def _perpendicular(axis: tuple[float, float, float]) -> tuple[Array, Array]:
+    a = np.array(axis)
     e = np.eye(3)[(int(np.argmax(np.abs(a))) + 1) % 3]
     t1 = e - a * (a @ e)
     t1 /= np.linalg.norm(t1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,18 +14,23 @@ from kinloop.spatial.transform import Array, skew
 def axis_rotation(axis: Array, angle: Any) -> Array:
     """The rotation by `angle` [rad] about a unit `axis`; exact zeros and ones for coordinate axes."""
     s, c = sc.sin(angle), sc.cos(angle)
-    K = skew(np.asarray(axis, dtype=float))
-    K2 = K @ K
+    K, K2 = _generator(tuple(map(float, axis)))
     if sc.is_symbolic(angle):
-        K, K2 = K.astype(object), K2.astype(object)
         R = np.empty((3, 3), dtype=object)
         for i in range(3):
             for j in range(3):
                 unit = 1.0 if i == j else 0.0
                 # 1 + (1 - c) K2 + s K, written so that K2 = -1 on the diagonal gives c itself
-                R[i, j] = (unit + K2[i, j]) - c * K2[i, j] + s * K[i, j]
+                R[i, j] = float(unit + K2[i, j]) - c * float(K2[i, j]) + s * float(K[i, j])
         return R
     return np.eye(3) + (1.0 - c) * K2 + s * K
+
+
+@lru_cache(maxsize=4096)
+def _generator(axis: tuple[float, float, float]) -> tuple[Array, Array]:
+    """The skew matrix of an axis and its square."""
+    K = skew(np.array(axis))
+    return K, K @ K
 
 
 def quaternion_rotation(q: Array) -> Array:
