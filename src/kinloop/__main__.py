@@ -1,0 +1,5 @@
+"""`python -m kinloop` is the command `kinloop`."""
+
+from kinloop.cli import main
+
+main()
