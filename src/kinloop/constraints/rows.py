@@ -6,9 +6,10 @@ the successor, d the vector from P to S, everything in the axes of their nearest
     point          d = 0                            three rows
     along(n)       n_P . d = 0                      no shift in direction n, fixed in P
     square(a, b)   a_P . b_S = 0                    two directions stay perpendicular
-    screw(n, h)    n_P . d = h * angle about n
+    screw(n, h)    n_P . d = h * angle about n, in whichever turn
     distance(L)    (d . d - L^2) / (2 L) = 0
 
+A row of `square` is zero also where the successor stands the other way round; `face` tells the two apart.
 K is the derivative of phi where the loop is closed. Derivation: docs/algorithms/constraints.md.
 """
 
@@ -86,10 +87,14 @@ class _Loop:
     def _screw(self, n: Array, pitch: float, phi: Any, K: list[Any], k: Any) -> tuple[Any, list[Any], Any]:
         t1, _ = jt.perpendicular(self.axis)
         a, b = self.R_P @ t1, self.R_S @ t1
-        angle = sc.atan2(n @ cross(a, b), a @ b)
+        if pitch != 0:
+            # the angle is known up to whole turns, and so is the advance: compare them on the circle
+            sine, cosine = n @ cross(a, b), a @ b
+            s, c = sc.sin(phi / pitch), sc.cos(phi / pitch)
+            phi = -pitch * sc.atan2(sine * c - cosine * s, cosine * c + sine * s)
         K = [x - pitch * sign * (n @ c.w) for x, (sign, c, _) in zip(K, self._ends(), strict=True)]
         spin = (self.S.alpha - self.P.alpha) @ n + (self.S.w - self.P.w) @ cross(self.P.w, n)
-        return phi - pitch * angle, K, k + pitch * spin
+        return phi, K, k + pitch * spin
 
     def square(self, a: Array, b: Array) -> None:
         a, b = self.R_P @ a, self.R_S @ b
@@ -98,6 +103,26 @@ class _Loop:
         k = (self.P.alpha - self.S.alpha) @ normal - 2.0 * (turn_a @ turn_b)
         k = k - cross(self.P.w, turn_a) @ b - a @ cross(self.S.w, turn_b)
         self._add(a @ b, [sign * (c.w @ normal) for sign, c, _ in self._ends()], k, normal, np.zeros(3))
+
+    def face(self, a: Array, count: int) -> None:
+        """Count the last rows of `square` from the side on which direction a of S points along that of P.
+
+        Behind the equator phi goes on growing, from 1 to 2 at the far pole, and the rows change sign so
+        that a step against phi leads back over it. Nothing changes where the loop is closed, or nearly.
+        """
+        away = (self.R_P @ a) @ (self.R_S @ a) < 0.0
+        if away is False or away is np.False_:
+            return
+        e = self.phi[-count:]
+        squared = sum((x * x for x in e), start=0.0)
+        pole = squared <= 1e-30
+        size = sc.sqrt(sc.where(pole, 1.0, squared))
+        beyond = [sc.where(pole, 2.0 if x is e[0] else 0.0, x / size * (2.0 - size)) for x in e]
+        self.phi[-count:] = [sc.where(away, new, old) for new, old in zip(beyond, e, strict=True)]
+        if away is True or away is np.True_:
+            self.K[-count:] = [[-x for x in row] for row in self.K[-count:]]
+            self.k[-count:] = [-x for x in self.k[-count:]]
+            self.wrench[-count:] = [-x for x in self.wrench[-count:]]
 
     def distance(self, length: float) -> None:
         d, rate = self.d, self.v_S - self.v_P
@@ -159,8 +184,10 @@ def _joint(top: Topology, loop: LoopJoint, q: Array, qd: Array | None) -> _Loop:
     if not isinstance(kind, jt.Free | jt.Spherical | jt.Universal):
         L.square(t1, axis)
         L.square(t2, axis)
+        L.face(axis, 2)
     if isinstance(kind, jt.Fixed | jt.Prismatic):
         L.square(t1, t2)
+        L.face(t1, 1)
     return L
 
 
