@@ -1,0 +1,7 @@
+"""Model files in and out, and states from and to other libraries: the only place where conventions convert."""
+
+from kinloop.io.failure import ModelFileError, ModelWarning
+from kinloop.io.load import load
+from kinloop.io.xmltree import Limits
+
+__all__ = ["Limits", "ModelFileError", "ModelWarning", "load"]

@@ -1,0 +1,50 @@
+"""`load`: any model file into a mechanism."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kinloop.io.entries import Options
+from kinloop.io.failure import Notes, Where
+from kinloop.io.paths import Packages, Roots
+from kinloop.io.urdf import read_urdf
+from kinloop.io.xmltree import Limits, Node, parse_xml, read_bytes
+from kinloop.model import Mechanism
+
+
+def load(
+    path: str | Path,
+    floating_base: bool | None = None,
+    strict: bool = False,
+    packages: Packages = None,
+    keep_fixed: bool = False,
+    accept_inertia: bool = False,
+    limits: Limits | None = None,
+) -> Mechanism:
+    """The mechanism of a model file: URDF and its dialects, MJCF, SDF, or kinloop's own format.
+
+    `floating_base`: None as the file says (a URDF root is fixed, an SDF model free), True frees the base,
+    False fixes it. `strict` turns every warning into an error. `packages` declares where referenced files may
+    lie besides the model's directory: a mapping of package names, or directories. `keep_fixed` keeps links
+    behind fixed joints as bodies instead of lumping them. `accept_inertia` takes impossible moments of
+    inertia. Warnings are in `mechanism.extras["warnings"]`; see docs/formats.md.
+    """
+    path = Path(path)
+    limits = limits or Limits()
+    options = Options(floating_base, keep_fixed, accept_inertia, limits)
+    notes = Notes(strict)
+    roots = Roots(path.parent, packages)
+    data = read_bytes(path, limits.file_bytes)
+    root = parse_xml(data, str(path), limits)
+    mechanism = _read(root, path, roots, options, notes)
+    mechanism.extras["source"] = str(path)
+    notes.announce()
+    return mechanism
+
+
+def _read(root: Node, path: Path, roots: Roots, options: Options, notes: Notes) -> Mechanism:
+    if root.tag == "robot":
+        return read_urdf(root, path, roots, options, notes)
+    raise Where(str(path), root.line, f"<{root.tag}>").error(
+        "is not the root of a model file; it must be <robot> (URDF), <mujoco> (MJCF) or <sdf> (SDF)"
+    )

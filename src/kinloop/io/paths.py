@@ -1,0 +1,87 @@
+"""Files that a model refers to, looked for inside the model's directory and declared roots only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
+
+from kinloop.errors import ModelError
+
+Packages = Mapping[str, "str | Path"] | Iterable["str | Path"] | None
+
+
+class Roots:
+    """The model's own directory, and what the user declares: a mapping of package names, or directories.
+
+    A path counts as inside a root after `..` and symbolic links are resolved. Nothing is opened here;
+    outside the roots nothing is even looked at.
+    """
+
+    def __init__(self, directory: Path, packages: Packages = None) -> None:
+        self.directory = directory.resolve()
+        self.named: dict[str, Path] = {}
+        self.declared: list[Path] = []
+        if isinstance(packages, str | Path):
+            packages = [packages]
+        if isinstance(packages, Mapping):
+            self.named = {str(name): Path(root).resolve() for name, root in packages.items()}
+        elif packages is not None:
+            self.declared = [Path(root).resolve() for root in packages]
+        for root in (*self.named.values(), *self.declared):
+            if not root.is_dir():
+                raise ModelError(f"packages: {str(root)!r} is not a directory; declare directories that exist")
+        self.roots = [self.directory, *self.named.values(), *self.declared]
+
+    def inside(self, path: Path) -> Path | None:
+        """The resolved path if it lies inside a root, else None."""
+        try:
+            real = path.resolve()
+        except (OSError, RuntimeError, ValueError):
+            return None
+        return real if any(real == root or root in real.parents for root in self.roots) else None
+
+    def candidates(self, reference: str) -> list[Path]:
+        """Where a reference may point: package:// and model:// names, file:// and plain paths."""
+        scheme, _, rest = reference.partition("://")
+        if not rest:
+            path = Path(reference)
+            return [path] if path.is_absolute() else [root / path for root in (self.directory, *self.declared)]
+        rest = unquote(rest)
+        if scheme == "file":
+            return [Path(rest)]
+        if scheme not in ("package", "model"):
+            return []
+        name, _, tail = rest.partition("/")
+        if not name:
+            return [root / tail for root in self.roots]
+        out = [self.named[name] / tail] if name in self.named else []
+        for root in (self.directory, *self.declared):
+            out += [root / tail] if root.name == name else []
+            out.append(root / name / tail)
+        return out
+
+    def find(self, reference: str) -> Path | None:
+        """The existing regular file that a reference means, inside the roots; None if there is none."""
+        if not reference or "\0" in reference or len(reference) > 4096:
+            return None
+        for candidate in self.candidates(reference):
+            real = self.inside(candidate)
+            try:
+                if real is not None and real.is_file():
+                    return real
+            except OSError:
+                continue
+        return None
+
+    def escapes(self, reference: str) -> bool:
+        """Whether a reference leaves every root: an absolute path elsewhere, or too many `..`."""
+        if "\0" in reference or len(reference) > 4096:
+            return True
+        candidates = self.candidates(reference)
+        return bool(candidates) and all(self.inside(c) is None for c in candidates)
+
+
+def stem(reference: str) -> str:
+    """The file name of a reference without its ending."""
+    return PurePosixPath(reference.replace("\\", "/")).stem
