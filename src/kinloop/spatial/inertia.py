@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinloop.spatial.planar import planar_turn, turn_block
 from kinloop.spatial.transform import Array, Transform, cross, skew
 
 
@@ -35,9 +36,13 @@ def mirror(a: Array) -> Array:
     return out
 
 
-def rotate_symmetric(R: Array, a: Array) -> Array:
-    """`R a R^T` for symmetric `a`."""
-    return symmetric_product(R @ a, R)
+def rotated(R: Array, blocks: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+    """`R h R^T` of the three blocks (A, H, M) of an inertia."""
+    A, H, M = blocks
+    turn = planar_turn(R)
+    if turn is not None:
+        return turn_block(turn, A, True), turn_block(turn, H, False), turn_block(turn, M, True)
+    return symmetric_product(R @ A, R), R @ H @ R.T, symmetric_product(R @ M, R)
 
 
 class Inertia(NamedTuple):
@@ -69,12 +74,11 @@ class Inertia(NamedTuple):
 
     def seen_from(self, T: Transform) -> Inertia:
         """The inertia in frame A, for `T` the pose of this inertia's frame in A: `X^T I X`."""
-        R, P = T.R, skew(T.p)
-        M = rotate_symmetric(R, self.M)
-        H0 = R @ self.H @ R.T
+        P = skew(T.p)
+        A0, H0, M = rotated(T.R, self)
         H = H0 + P @ M
         # A + H0 P^T + P H0^T + P M P^T, one triangle
-        A = mirror(rotate_symmetric(R, self.A) - H0 @ P + P @ H.T)
+        A = mirror(A0 - H0 @ P + P @ H.T)
         return Inertia(A, H, M)
 
     def matrix(self) -> Array:
