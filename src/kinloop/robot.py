@@ -203,6 +203,14 @@ class Robot:
         """What a wrench f on a frame does: the acceleration M^-1 J^T f and the compliance f^T J M^-1 J^T f."""
         return self._compute("force_response", (q, f), frames=[frame])
 
+    def forward_dynamics_derivatives(self, q: Any, v: Any, tau: Any) -> tuple[Array, Array, Array]:
+        """da/dq, da/dv, da/dtau in the tangent space: loops stay closed, the other arguments are held."""
+        return self._compute("forward_dynamics_derivatives", (q, v, tau))
+
+    def inverse_dynamics_derivatives(self, q: Any, v: Any, a: Any) -> tuple[Array, Array, Array]:
+        """dtau/dq, dtau/dv, dtau/da = M in the tangent space."""
+        return self._compute("inverse_dynamics_derivatives", (q, v, a))
+
     def reactions(self, q: Any, v: Any, tau: Any, f_ext: Any = None) -> Reactions:
         """Wrenches in all tree joints and loops under tau; one state."""
         q, v = compute.checked("q", q, self.nq), compute.checked("v", v, self.nv)

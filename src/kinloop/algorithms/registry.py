@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kinloop.algorithms import approximate, baselines, dense_kkt, energy, factorization, kinematics
+from kinloop.algorithms import approximate, baselines, dense_kkt, derivatives, energy, factorization, kinematics
 from kinloop.algorithms.cluster_aba import cluster_aba
 from kinloop.algorithms.cluster_crba import cluster_crba
 from kinloop.algorithms.cluster_efpa import cluster_efpa, force_response
@@ -105,6 +105,12 @@ QUANTITIES: dict[str, Quantity] = {
         ("a", "compliance"),
         {"cluster_efpa": lambda tree, q, f, frame: force_response(tree, q, *frame, f)},
         frames="one",
+    ),
+    "forward_dynamics_derivatives": Quantity(
+        ("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau"), {"graph": derivatives.forward_dynamics_derivatives}
+    ),
+    "inverse_dynamics_derivatives": Quantity(
+        ("q", "v", "a"), ("dtau_dq", "dtau_dv", "dtau_da"), {"graph": derivatives.inverse_dynamics_derivatives}
     ),
     "spanning_jacobian": Quantity(("q",), ("G",), {"chart": lambda tree, q: tree.spanning_jacobian(q)}),
     "spanning_velocity": Quantity(("q", "v"), ("qd",), {"chart": lambda tree, q, v: tree.spanning_motion(q, v)[1]}),

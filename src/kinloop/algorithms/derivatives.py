@@ -1,0 +1,61 @@
+"""Derivatives of inverse and forward dynamics along closed motions.
+
+A step in the tangent space moves q by G dy: loops stay closed, v and a (or tau) are held. The partials
+of inverse dynamics come from the graph; forward dynamics follows from them,
+
+    da/dx = -M^-1 d tau(q, v, a)/dx  for x = q, v,    da/dtau = M^-1.
+
+Derivation: docs/algorithms/derivatives.md.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.algorithms.cluster_aba import cluster_aba
+from kinloop.algorithms.cluster_crba import cluster_crba
+from kinloop.algorithms.cluster_rnea import cluster_rnea
+from kinloop.algorithms.factorization import inverse_mass_matrix
+from kinloop.clusters import ClusterTree
+from kinloop.spatial.transform import Array
+
+
+def tangent_directions(tree: ClusterTree, q: Array) -> list[Array]:
+    """dq/dt for a unit velocity of each independent coordinate, loops kept closed."""
+    top = tree.top
+    G = tree.spanning_jacobian(q)
+    out = []
+    for k in range(tree.nv):
+        rates = [t.rate(q[a], G[b, k]) for t, a, b in zip(top.types, top.q_of, top.v_of, strict=True)]
+        out.append(np.concatenate(rates))
+    return out
+
+
+@lru_cache(maxsize=32)
+def _partials(tree: ClusterTree) -> sc.Function:
+    """(q, v, a) -> d tau/dq, d tau/dv, traced once per robot."""
+
+    def run(q: Array, v: Array, a: Array) -> dict[str, Array]:
+        tau = cluster_rnea(tree, q, v, a)
+        columns = [sc.jvp(tau, q, direction) for direction in tangent_directions(tree, q)]
+        dq = np.stack(columns, axis=1) if columns else np.zeros((0, 0))
+        return {"dq": dq, "dv": sc.jacobian(tau, v, "forward")}
+
+    return sc.trace(run, {"q": tree.top.nq, "v": tree.nv, "a": tree.nv})
+
+
+def inverse_dynamics_derivatives(tree: ClusterTree, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
+    """d tau/dq, d tau/dv, d tau/da = M, each (nv, nv)."""
+    dq, dv = _partials(tree)(q, v, a)
+    return dq, dv, cluster_crba(tree, q)
+
+
+def forward_dynamics_derivatives(tree: ClusterTree, q: Array, v: Array, tau: Array) -> tuple[Array, Array, Array]:
+    """da/dq, da/dv, da/dtau, each (nv, nv)."""
+    a = cluster_aba(tree, q, v, tau)
+    dq, dv = _partials(tree)(q, v, a)
+    inverse = inverse_mass_matrix(tree, q)
+    return -(inverse @ dq), -(inverse @ dv), inverse
