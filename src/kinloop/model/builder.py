@@ -39,10 +39,10 @@ def joint_type(kind: str | jt.JointType, axis: Any = None, **more: Any) -> jt.Jo
         raise ModelError(f"joint type {kind!r} is not one of {', '.join(jt.JOINT_TYPES)}")
     if axis is not None:
         more["axis"] = jt.unit_axis(axis)
-    try:
-        return jt.JOINT_TYPES[kind](**more)
-    except TypeError:
-        raise ModelError(f"a {kind} joint takes no {', '.join(more)}; remove what it does not have") from None
+    unknown = [key for key in more if key not in jt.JOINT_TYPES[kind].__dataclass_fields__]
+    if unknown:
+        raise ModelError(f"a {kind} joint takes no {', '.join(unknown)}; remove what it does not have")
+    return jt.JOINT_TYPES[kind](**more)
 
 
 def pose(at: Any = (0.0, 0.0, 0.0), rpy: Any = None, rotation: Any = None, what: str = "placement") -> Transform:
