@@ -58,7 +58,9 @@ class Topology:
         return (a[k - 1] if k else -1), a[k:], b[k:]
 
     def neutral(self) -> np.ndarray:
-        return np.concatenate([t.neutral() for t in self.types] or [np.zeros(0)])
+        """Every joint at its home: where the mechanism is drawn, else the neutral position of its type."""
+        homes = [j.type.neutral() if j.home is None else np.array(j.home) for j in self.joints]
+        return np.concatenate(homes or [np.zeros(0)])
 
     def random(self, rng: np.random.Generator) -> np.ndarray:
         return np.concatenate([t.random(rng) for t in self.types] or [np.zeros(0)])
