@@ -45,6 +45,10 @@ def load(
 def _read(root: Node, path: Path, roots: Roots, options: Options, notes: Notes) -> Mechanism:
     if root.tag == "robot":
         return read_urdf(root, path, roots, options, notes)
+    if root.tag == "mujoco":
+        from kinloop.io.mjcf import read_mjcf
+
+        return read_mjcf(root, path, roots, options, notes)
     raise Where(str(path), root.line, f"<{root.tag}>").error(
         "is not the root of a model file; it must be <robot> (URDF), <mujoco> (MJCF) or <sdf> (SDF)"
     )
