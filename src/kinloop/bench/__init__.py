@@ -1,0 +1,1 @@
+"""Benchmarks: kernels beside the peers, timed so that noise hits all alike."""
