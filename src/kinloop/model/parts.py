@@ -29,6 +29,20 @@ def frozen(x: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
     return a
 
 
+def _is_finite(x: Any) -> bool:
+    return isinstance(x, int | float | np.number) and bool(np.isfinite(x))
+
+
+def _check_type(kind: Any, what: str) -> None:
+    if not isinstance(kind, JointType):
+        raise ModelError(f"{what} has the type {kind!r}; give a joint type such as joint_type('revolute', 'z')")
+
+
+def _check_function(f: Any, what: str) -> None:
+    if not callable(f):
+        raise ModelError(f"the function of {what} is {f!r}; give a Python function of joint positions")
+
+
 def placement(at: Any = (0.0, 0.0, 0.0), rotation: Any = None, what: str = "placement") -> Transform:
     """A pose from a position [m] and a rotation matrix; rounding dust is swept to exact zeros and ones."""
     p = frozen(at, (3,), f"{what} position")
@@ -95,8 +109,7 @@ class Body:
 
     def __post_init__(self) -> None:
         what = f"body {self.name!r}"
-        inertia = np.asarray(self.inertia, dtype=float)
-        inertia = np.diag(inertia) if inertia.shape == (3,) else inertia
+        inertia = np.diag(self.inertia) if np.shape(self.inertia) == (3,) else self.inertia
         object.__setattr__(self, "mass", float(frozen(self.mass, (), f"mass of {what}")))
         object.__setattr__(self, "com", frozen(self.com, (3,), f"com of {what}"))
         object.__setattr__(self, "inertia", frozen(inertia, (3, 3), f"inertia of {what}"))
@@ -134,8 +147,14 @@ class Joint:
             object.__setattr__(self, "home", tuple(float(x) for x in home))
         for what in ("armature", "damping", "friction", "stiffness"):
             value = getattr(self, what)
-            if not (np.isfinite(value) and value >= 0):
+            if not (_is_finite(value) and value >= 0):
                 raise ModelError(f"joint {self.name!r} has {what} {value!r}; it must be a number not below zero")
+        _check_type(self.type, f"joint {self.name!r}")
+        if not self.lower <= self.upper:
+            raise ModelError(
+                f"joint {self.name!r} has limits from {self.lower} to {self.upper}; the lower must not be "
+                "above the upper"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +183,9 @@ class LoopJoint(Loop):
     predecessor_placement: Transform = field(default_factory=Transform.identity)
     successor_placement: Transform = field(default_factory=Transform.identity)
 
+    def __post_init__(self) -> None:
+        _check_type(self.type, f"loop {self.name!r}")
+
 
 @dataclass(frozen=True, eq=False)
 class Rod(Loop):
@@ -178,7 +200,7 @@ class Rod(Loop):
     def __post_init__(self) -> None:
         for end in ("predecessor_point", "successor_point"):
             object.__setattr__(self, end, frozen(getattr(self, end), (3,), f"{end} of rod {self.name!r}"))
-        if not (np.isfinite(self.length) and self.length > 0):
+        if not (_is_finite(self.length) and self.length > 0):
             raise ModelError(f"rod {self.name!r} has length {self.length!r}; it must be a positive number of metres")
 
 
@@ -192,6 +214,9 @@ class LoopFunction(Loop):
 
     joints: tuple[str, ...]
     phi: Callable
+
+    def __post_init__(self) -> None:
+        _check_function(self.phi, f"loop {self.name!r}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,9 +249,23 @@ class PolynomialCoupling(Coupling):
 
     coefficients: tuple[float, ...]
 
+    def __post_init__(self) -> None:
+        what = f"coupling {self.name!r}"
+        if not len(self.coefficients):
+            raise ModelError(f"{what} has no coefficients; give at least one")
+        frozen(self.coefficients, (len(self.coefficients),), f"coefficients of {what}")
+        if (len(self.dependent), len(self.independent)) != (1, 1):
+            raise ModelError(
+                f"{what} joins {len(self.dependent)} dependent and {len(self.independent)} independent joints; "
+                "a polynomial takes one of each"
+            )
+
 
 @dataclass(frozen=True, eq=False)
 class FunctionCoupling(Coupling):
     """q_dependent = gamma(q_independent...) for any Python function written with `kinloop.scalar`."""
 
     gamma: Callable
+
+    def __post_init__(self) -> None:
+        _check_function(self.gamma, f"coupling {self.name!r}")

@@ -1,0 +1,87 @@
+"""Index tables of the spanning tree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from helpers import assert_agree, mechanisms
+
+from kinloop.model import WORLD, Builder
+from kinloop.model.topology import Topology
+
+SOLID = {"mass": 1.0, "inertia": (1.0, 1.0, 1.0)}
+
+
+@pytest.fixture
+def tree() -> Topology:
+    b = Builder("tree")
+    b.body("a", **SOLID, joint="free")
+    b.body("b", "a", **SOLID, axis="x")
+    b.body("c", "b", **SOLID, joint="universal")
+    b.body("d", "a", **SOLID, joint="fixed")
+    b.body("e", **SOLID, joint="prismatic", axis="z")
+    return Topology(b.mechanism())
+
+
+def test_places_in_q_and_in_the_velocity(tree):
+    assert [(s.start, s.stop) for s in tree.q_of] == [(0, 7), (7, 8), (8, 10), (10, 10), (10, 11)]
+    assert [(s.start, s.stop) for s in tree.v_of] == [(0, 6), (6, 7), (7, 9), (9, 9), (9, 10)]
+    assert (tree.nq, tree.n_spanning) == (11, 10)
+    assert tree.coordinates[6:] == ("b_joint", "c_joint[0]", "c_joint[1]", "e_joint")
+
+
+def test_paths_meet_at_the_nearest_common_ancestor(tree):
+    a, b, c, d, e = range(5)
+    assert tree.support(c) == [a, b, c]
+    assert tree.paths(c, d) == (a, [b, c], [d])
+    assert tree.paths(c, a) == (a, [b, c], []), "an end that is the ancestor has an empty side"
+    assert tree.paths(c, e) == (-1, [a, b, c], [e])
+    assert tree.paths(-1, e) == (-1, [], [e])
+
+
+def test_integration_and_difference_are_inverse_on_the_whole_manifold():
+    for r in mechanisms(22, seed=7):
+        top = r.tree.top
+        q, step = top.random(r.rng), r.rng.normal(size=top.n_spanning)
+        assert_agree(top.difference(q, top.integrate(q, step)), step, cond=1e2)
+        assert_agree(top.normalized(top.integrate(q, step)), top.integrate(q, step))
+        assert len(top.neutral()) == top.nq == len(q)
+
+
+def wheel(**changes) -> bool:
+    figures = {"mass": 1.0, "com": (0, 0, 0.3), "inertia": (0.2, 0.2, 0.3), "axis": "z"} | changes
+    b = Builder("wheel")
+    b.body("wheel", **figures)
+    b.body("other", **SOLID)
+    return Topology(b.mechanism()).spins_unseen[0]
+
+
+def test_only_a_body_symmetric_about_its_axis_spins_unseen():
+    assert wheel()
+    assert not wheel(com=(0.1, 0, 0))
+    assert not wheel(inertia=(0.2, 0.25, 0.3))
+    assert not wheel(axis="x")
+    assert not wheel(joint="prismatic")
+
+
+def test_a_wheel_that_carries_something_is_seen():
+    b = Builder("wheel")
+    b.body("wheel", mass=1.0, inertia=(0.2, 0.2, 0.3), axis="z")
+    b.body("load", "wheel", **SOLID)
+    assert not Topology(b.mechanism()).spins_unseen[0]
+
+
+def test_a_wheel_that_a_loop_holds_is_seen():
+    b = Builder("wheel")
+    b.body("wheel", mass=1.0, inertia=(0.2, 0.2, 0.3), axis="z")
+    b.body("arm", **SOLID)
+    b.rod("tie", "wheel", "arm", (0.1, 0, 0), (0, 0, 1), 1.0)
+    assert not Topology(b.mechanism()).spins_unseen[0]
+    assert Topology(b.mechanism()).body_index[WORLD] == -1
+
+
+def test_armature_stands_at_every_coordinate_of_its_joint():
+    b = Builder("arm")
+    b.body("a", **SOLID, armature=0.5)
+    b.body("b", "a", **SOLID, joint="universal", armature=0.25)
+    np.testing.assert_array_equal(Topology(b.mechanism()).armature, [0.5, 0.25, 0.25])
