@@ -56,6 +56,8 @@ def read_call(signature: Signature, args: tuple[Any, ...], out: Any) -> Call:
     rows = int(np.prod(batch, dtype=np.int64))
     laid_out = [_rows(x, batch) for x in inputs]
     wanted = args[n_in:] if len(args) > n_in else _outputs(signature, out)
+    if len(args) > n_in and any(x is None for x in wanted):
+        raise ShapeError(f"kernel {signature} was given None for an output; give an array, or leave out all outputs")
     results = tuple(_output(signature, k, batch, x) for k, x in zip(signature.outputs, wanted, strict=True))
     arrays = tuple(x for x, _ in laid_out)
     outputs = tuple(_writable(x, arrays) for x in results)
@@ -142,9 +144,8 @@ def _writable(x: np.ndarray, inputs: tuple[np.ndarray, ...]) -> np.ndarray:
 
 def non_finite(signature: Signature, call: Call, row: int) -> NonFiniteInput:
     """The error for the first row with an input that is not finite."""
-    where = "" if not call.batch else f" in row {np.unravel_index(row, call.batch)}"
-    if len(call.batch) == 1:
-        where = f" in row {row}"
+    place = tuple(int(i) for i in np.unravel_index(row, call.batch)) if len(call.batch) > 1 else row
+    where = f" in row {place}" if call.batch else ""
     for name, x in zip(signature.inputs, call.inputs):
         values = x if x.ndim == 1 else x.reshape(-1, x.shape[-1])[row]
         bad = np.flatnonzero(~np.isfinite(values))

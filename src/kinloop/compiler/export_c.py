@@ -41,8 +41,8 @@ def export_c(plan: Plan, signature: Signature, folder: str | Path) -> list[Path]
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
-        f"{name}.h": _header(name, arguments, signature),
         f"{name}.c": _source(name, arguments, signature, plan),
+        f"{name}.h": _header(name, arguments, signature),
         "main.c": _main(name, signature),
     }
     for file, text in texts.items():

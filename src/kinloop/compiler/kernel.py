@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import threading
 from collections.abc import Callable, Mapping
@@ -31,8 +32,10 @@ class Variant:
     """Machine code for a number of lanes."""
 
     def __init__(self, code: bytes, metadata: Mapping[str, Any], target: Target) -> None:
-        self.library = Library(code, target)
         self.lanes, self.groups, self.scratch = (int(metadata[k]) for k in ("lanes", "groups", "scratch"))
+        if int(metadata["code"]) != len(code):
+            raise ValueError("metadata of another kernel")
+        self.library = Library(code, target)
         number, pointer = ctypes.c_int64, ctypes.c_void_p
         self.batch = self.library.function("batch", number, number, number, pointer, pointer)
 
@@ -117,12 +120,14 @@ class Core:
         layout = self.layout(lanes)
         file = self.key and keys.variant_key(self.key, self.target, layout.dtype, lanes, layout.groups)
         entry = self._found.pop(lanes, None) or (cache.load(file) if file else None)
-        if entry is None:
-            code = compile_text(self.text(lanes), self.target)
-            entry = (self._metadata(layout), code)
-            if file:
-                cache.store(file, *entry)
-        return Variant(entry[1], entry[0], self.target)
+        if entry is not None:
+            with contextlib.suppress(RuntimeError, LookupError, TypeError, ValueError):
+                return Variant(entry[1], entry[0], self.target)
+        code = compile_text(self.text(lanes), self.target)
+        metadata = {**self._metadata(layout), "code": len(code)}
+        if file:
+            cache.store(file, metadata, code)
+        return Variant(code, metadata, self.target)
 
     def _metadata(self, layout: Layout) -> dict[str, Any]:
         s = self.signature

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -53,11 +54,11 @@ def load_or_compile(
     key = f"recipe {keys.parts_digest(key_parts)} {keys.package_digest()}" if cache else None
     found = _find(key, dtype) if key else {}
     if found:
-        metadata = next(iter(found.values()))[0]
-        signature = Signature(
-            name, dict(metadata["inputs"]), {k: tuple(v) for k, v in metadata["outputs"]}, metadata["dtype"]
-        )
-        return new_kernel(Core(signature, metadata["operations"], make, key, found), recipe)
+        with contextlib.suppress(LookupError, TypeError, ValueError, AttributeError):
+            metadata = next(iter(found.values()))[0]
+            outputs = {k: tuple(v) for k, v in metadata["outputs"]}
+            signature = Signature(name, dict(metadata["inputs"]), outputs, dtype)
+            return new_kernel(Core(signature, dict(metadata["operations"]), make, key, found), recipe)
     function = make()
     core = Core(_signature(function, name, dtype), function.operations, lambda: function, key, {})
     return new_kernel(core, recipe)

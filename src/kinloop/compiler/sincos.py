@@ -22,7 +22,8 @@ COS = (
     "0x1.1ee9d752c6eeep-29", "-0x1.8fa4660971550p-37",
 )  # fmt: skip
 TWO_OVER_PI = "0x1.45f306dc9c883p-1"
-HALF_PI_FMA = ("0x1.921fb54442d18p+0", "0x1.1a62633145c07p-54", "-0x1.f1976b7ed8fbcp-110")
+# All parts are positive, so that -0.0 stays -0.0.
+HALF_PI_FMA = ("0x1.921fb54442d18p+0", "0x1.1a62633145c06p-54", "0x1.c1cd129024e09p-107")
 HALF_PI_33 = ("0x1.921fb54400000p+0", "0x1.0b4611a600000p-34", "0x1.3198a2e000000p-69", "0x1.b839a252049c1p-104")
 ROUND = 1.5 * 2.0**52  # adding it leaves the nearest integer in the low bits
 

@@ -1,0 +1,91 @@
+"""Functions to compile: seeded random graphs over every operation, and a few made by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kinloop import scalar as sc
+
+UNARY = (sc.sin, sc.cos, sc.tan, sc.atan, sc.floor, sc.abs)
+
+
+def random_function(seed: int, size: int = 120, loops: bool = True) -> sc.Function:
+    """A graph of about `size` operations whose values stay of order one."""
+    rng = np.random.default_rng(seed)
+
+    def body(q, v):
+        values = [*q, *v]
+        truths = [q[0] < v[0]]
+
+        def pick():
+            return values[rng.integers(len(values))]
+
+        while len(values) < size:
+            values.append(_step(rng, pick, truths))
+        if loops:
+            values.extend(sc.repeat(3, _round, [pick(), pick()], [pick()]))
+        chosen = [values[i] for i in rng.permutation(len(values))[:12]] + values[-4:]
+        return {"a": np.array(chosen, dtype=object), "m": np.array([[pick(), 1.5], [truths[-1], 0.0]], dtype=object)}
+
+    return sc.trace(body, {"q": 4, "v": 3})
+
+
+def _round(carry, given):
+    x, y = carry
+    swing = sc.repeat(2, lambda c, g: np.array([0.5 * c[0] + g[0]]), [x], [y])[0]
+    return np.array([sc.sin(swing) + 0.3 * given[0], sc.where(x < y, x, 0.5 * y)], dtype=object)
+
+
+def _step(rng, pick, truths):
+    kind = rng.integers(14)
+    a, b, c = pick(), pick(), pick()
+    match kind:
+        case 0 | 1:
+            return 0.6 * a + 0.4 * b
+        case 2 | 3:
+            return a * b - 0.3 * c
+        case 4:
+            return a / (2.0 + b * b)
+        case 5:
+            return UNARY[rng.integers(len(UNARY))](0.5 * a)
+        case 6:
+            return sc.sqrt(sc.abs(a) + 0.5)
+        case 7:
+            return sc.log(1.0 + a * a) - sc.exp(-sc.abs(b))
+        case 8:
+            return sc.asin(a / (1.5 + sc.abs(a))) - sc.acos(b / (1.5 + sc.abs(b)))
+        case 9:
+            return sc.atan2(a, b)
+        case 10:
+            return sc.minimum(a, b) + sc.maximum(b, c)
+        case 11:
+            truths.append(sc.logical_or(a < b, sc.logical_not(sc.logical_and(b <= c, truths[-1]))))
+            return sc.where(truths[-1], a, c)
+        case 12:
+            return -a + truths[-1] * b
+        case _:
+            return sc.sin(a) * sc.cos(a) + sc.cos(b)
+
+
+def every_operation() -> sc.Function:
+    """One small function that uses all of them, loops included."""
+
+    def body(x, y):
+        u, w = x[0], y[0]
+        out = [u + w, u - w, u * w, u / w, -u, sc.sin(u), sc.cos(u), sc.tan(u), sc.asin(u), sc.acos(u), sc.atan(u)]
+        out += [sc.atan2(u, w), sc.sqrt(u), sc.exp(u), sc.log(u), sc.abs(u), sc.floor(u), sc.minimum(u, w)]
+        out += [sc.maximum(u, w), u < w, u <= w, sc.logical_and(u < w, u <= w), sc.logical_or(u < w, w < u)]
+        out += [sc.logical_not(u < w), sc.where(u < w, u, w), 2.5, -0.0, u, np.nan, np.inf]
+        out += list(sc.repeat(3, lambda c, g: np.array([sc.sin(c[0]) + g[0]], dtype=object), [u], [w]))
+        return np.array(out, dtype=object)
+
+    return sc.trace(body, {"x": 1, "y": 1})
+
+
+def reference(function: sc.Function, *rows: np.ndarray) -> list[np.ndarray]:
+    """Outputs for a batch by replaying the graph row by row."""
+    results = []
+    for row in zip(*rows, strict=True):
+        out = function(*row)
+        results.append(out if isinstance(out, tuple) else (out,))
+    return [np.array([r[k] for r in results], dtype=float) for k in range(len(function.outputs))]

@@ -1,0 +1,137 @@
+"""The builtin behind a kernel: cheap, and safe with whatever it is handed."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import sys
+import timeit
+import weakref
+
+import numpy as np
+import pytest
+
+from kinloop import scalar as sc
+from kinloop.compiler import builtin, compile_function
+from kinloop.errors import NonFiniteInput, ShapeError
+
+pytestmark = pytest.mark.skipif(not builtin.usable(), reason="no builtins on this interpreter")
+
+
+@pytest.fixture
+def kernel():
+    made = sc.trace(lambda q, v: {"a": q * 2.0 + v, "m": np.outer(q, v)}, {"q": 3, "v": 3})
+    return compile_function(made, cache=False).compile()
+
+
+def ready():
+    return np.arange(3.0), np.ones(3), np.zeros(3), np.zeros((3, 3))
+
+
+def test_ready_arrays_go_through_a_builtin(kernel):
+    assert type(kernel.builtin).__name__ == "builtin_function_or_method"
+    assert type(kernel).__call__ is kernel.builtin
+    q, v, a, m = ready()
+    out = kernel(q, v, a, m)
+    assert out[0] is a and out[1] is m
+    np.testing.assert_array_equal(a, [1, 3, 5])
+    np.testing.assert_array_equal(m, np.outer(q, v))
+
+
+def hostile():
+    class Sub(np.ndarray):
+        pass
+
+    class Pretender:
+        shape, dtype, ndim = (3,), np.dtype(float), 1
+
+    yield from (None, 1, 1.5, "abc", b"abc", (), [], {}, object(), np.ndarray, float, Pretender(), lambda: 0)
+    yield from (np.float64(1.0), np.ones(()), np.ones(2), np.ones(4), np.ones((3, 1)), np.ones((1, 3, 1)), np.ones(0))
+    yield from (np.ones(3, "f4"), np.ones(3, "i8"), np.ones(3, ">f8"), np.ones(3, complex), np.ones(3, object))
+    yield from (np.ones(6)[::2], np.ones((3, 3))[:, 0], np.ones(3)[::-1], np.ones(3).view(Sub), np.array(["a"] * 3))
+    yield from (np.ma.ones(3), np.zeros(3, [("x", float)]), np.full(3, np.nan), memoryview(b"123"), iter([1, 2, 3]))
+
+
+def test_no_argument_whatever_crashes_it(kernel):
+
+    for fast in (kernel, kernel.builtin):
+        for bad in hostile():
+            for place in range(4):
+                args: list = list(ready())
+                args[place] = bad
+                try:
+                    fast(*args)
+                except (ShapeError, NonFiniteInput, TypeError):
+                    continue
+                assert isinstance(args[place], np.ndarray | list | tuple | memoryview)  # converted, as NumPy would
+    for count in range(9):
+        with pytest.raises((TypeError, ShapeError)) if count not in (2, 4) else pytest.raises(ShapeError):
+            kernel.builtin(*[None] * count)
+
+
+def test_a_view_of_numpy_subclasses_takes_the_slow_way_and_is_right(kernel):
+    q, v, a, m = ready()
+    kernel(np.ma.array(q), v.astype(np.float32), a, m)
+    np.testing.assert_array_equal(a, [1, 3, 5])
+
+
+def test_reference_counts_stay_balanced(kernel):
+    q, v, a, m = ready()
+    strided = np.zeros(6)[::2]
+    objects = (q, v, a, m, strided, kernel, kernel.builtin)
+
+    def use():
+        for _ in range(200):
+            kernel(q, v, a, m)
+            kernel(q, v)
+            kernel(q, v, strided, m)
+            for bad in (None, np.ones(4), np.full(3, np.nan)):
+                with contextlib.suppress(ShapeError, NonFiniteInput):
+                    kernel(bad, v, a, m)
+
+    use()
+    before = [sys.getrefcount(x) for x in objects]
+    use()
+    gc.collect()
+    assert [sys.getrefcount(x) for x in objects] == before
+
+
+def test_a_kernel_and_its_code_are_freed():
+    q, _, a, _ = ready()
+    made = sc.trace(lambda q: q * 3.0, {"q": 3})
+    other = compile_function(made, cache=False)
+    fast = other.builtin
+    watch = weakref.ref(other._core)
+    del other
+    gc.collect()
+    assert fast(q, a) is a and a[1] == 3.0  # the builtin keeps its code alive
+    del fast
+    gc.collect()
+    assert watch() is None
+
+
+def test_large_scratch_comes_from_the_heap_and_is_right():
+    n = 4200
+    function = sc.trace(lambda x: x * 2.0 + x[::-1], {"x": n})
+    kernel = compile_function(function, cache=False)
+    x, out = np.arange(float(n)), np.zeros(n)
+    kernel(x, out)
+    kernel(x, out)
+    np.testing.assert_array_equal(out, 2 * x + x[::-1])
+    np.testing.assert_array_equal(kernel(np.stack([x, x, -x]))[2], -out)
+
+
+def test_a_call_costs_little(kernel):
+    """At most 0.3 us on top of the arithmetic (here a dozen operations); twice that, for a busy machine."""
+    q, v, a, m = ready()
+    names = {"kernel": kernel, "q": q, "v": v, "a": a, "m": m}
+    best = min(timeit.repeat("kernel(q, v, a, m)", globals=names, number=2000, repeat=40)) / 2000
+    assert best < 0.6e-6
+
+
+def test_without_builtins_every_form_still_works(monkeypatch):
+    monkeypatch.setattr(builtin, "usable", lambda: False)
+    kernel = compile_function(sc.trace(lambda q: q * 2.0, {"q": 3}), cache=False)
+    a = np.zeros(3)
+    assert kernel(np.ones(3), a) is a and (a == 2).all()
+    assert (kernel.builtin(np.ones(3)) == 2).all()

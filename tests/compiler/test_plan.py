@@ -1,0 +1,163 @@
+"""Plans: segments, fused products, rolled loops, and compile time that grows with the operations only."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+import numpy as np
+import pytest
+
+from kinloop import scalar as sc
+from kinloop.compiler import compile_function, host, kernel
+from kinloop.compiler.fuse import fuse_products
+from kinloop.compiler.plan import Angles, Repeat, Segment, make_plan
+from tests.compiler.graphs import random_function, reference
+
+
+def test_a_product_with_one_user_joins_its_sum():
+    operations = {2: ("mul", (0, 1)), 3: ("add", (0, 2)), 4: ("mul", (0, 0)), 5: ("sub", (4, 1)), 6: ("sub", (1, 7))}
+    operations[7] = ("mul", (1, 1))
+    fused = fuse_products(operations, [3, 5, 6])
+    assert fused == {3: ("fma", (0, 1, 0)), 5: ("fms", (0, 0, 1)), 6: ("fnma", (1, 1, 1))}
+
+
+def test_a_product_with_two_users_or_that_is_an_output_stays():
+    operations = {2: ("mul", (0, 1)), 3: ("add", (0, 2)), 4: ("add", (1, 2))}
+    assert fuse_products(operations, [3, 4]) == operations
+    del operations[4]
+    assert fuse_products(operations, [2, 3]) == operations
+    square = {2: ("mul", (0, 1)), 3: ("add", (2, 2))}
+    assert fuse_products(square, [3]) == square
+
+
+def test_short_segments_change_nothing(monkeypatch):
+    function = random_function(11, size=400)
+    rng = np.random.default_rng(0)
+    q, v = rng.uniform(-1, 1, (21, 4)), rng.uniform(-1, 1, (21, 3))
+    whole = compile_function(function, cache=False)(q, v)
+    for length in (1, 7, 50):
+        monkeypatch.setattr(kernel, "make_plan", lambda f, fuse, n=length: make_plan(f, fuse, n))
+        for got, want in zip(compile_function(function, cache=False)(q, v), whole, strict=True):
+            assert got.tobytes() == want.tobytes()
+
+
+def test_groups_of_lanes_change_nothing(monkeypatch):
+    function = random_function(12)
+    rng = np.random.default_rng(0)
+    q, v = rng.uniform(-1, 1, (101, 4)), rng.uniform(-1, 1, (101, 3))
+    q[50, 2] = np.nan
+    one = compile_function(function, cache=False)(q, v, on_nonfinite="nan")
+    for groups in (2, 5):
+        monkeypatch.setattr(kernel, "GROUPS", groups)
+        many = compile_function(function, cache=False)(q, v, on_nonfinite="nan")
+        assert [x.tobytes() for x in many] == [x.tobytes() for x in one]
+
+
+def test_a_host_without_fma_gets_separate_operations(monkeypatch):
+    target = dataclasses.replace(host.host(), fma=False)
+    monkeypatch.setattr(kernel, "host", lambda: target)
+    function = random_function(13)
+    made = compile_function(function, cache=False)
+    assert "call double @llvm.fma" not in made.ir and "> @llvm.fma" not in made.ir.split("declare", 99)[-1]
+    rng = np.random.default_rng(0)
+    q, v = rng.uniform(-1, 1, (9, 4)), rng.uniform(-1, 1, (9, 3))
+    for got, want in zip(made(q, v), reference(function, q, v), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-13)
+
+
+def newton(rounds):
+    def body(x):
+        return sc.repeat(
+            rounds, lambda c, g: np.array([0.5 * (c[0] + g[0] / c[0])], dtype=object), [1.0 + x[0]], [x[0]]
+        )
+
+    return sc.trace(body, {"x": 1})
+
+
+def test_a_loop_stays_rolled():
+    few, many = make_plan(newton(3), True), make_plan(newton(3000), True)
+    assert few.slots == many.slots and len(few.stages) == len(many.stages)
+    assert any(isinstance(stage, Repeat) for stage in few.stages)
+    made = compile_function(newton(30), cache=False)
+    assert made.operations["total"] == 30 * 3 + 1 and len(made.ir) < 30_000
+    np.testing.assert_allclose(made([2.0]), [np.sqrt(2.0)], rtol=1e-15)
+    np.testing.assert_allclose(made([[2.0], [9.0], [16.0]]), [[np.sqrt(2.0)], [3], [4]], rtol=1e-15)
+
+
+def test_a_loop_of_no_rounds_hands_back_what_it_was_given():
+    np.testing.assert_array_equal(compile_function(newton(0), cache=False)([2.0]), [3.0])
+
+
+def test_nested_loops_and_loops_after_loops():
+    def inner(c, g):
+        return np.array([c[0] + g[0], sc.sin(c[1]) + c[0]], dtype=object)
+
+    def outer(c, g):
+        return sc.repeat(3, inner, c, [g[0] * c[1]])
+
+    def body(x):
+        first = sc.repeat(4, outer, [x[0], x[1]], [x[2]])
+        again = sc.repeat(2, outer, first, [sc.cos(first[0])])
+        return np.array([*first, *again, x[0]], dtype=object)
+
+    function = sc.trace(body, {"x": 3})
+    x = np.random.default_rng(0).uniform(-0.5, 0.5, (13, 3))
+    (want,) = reference(function, x)
+    made = compile_function(function, cache=False)
+    np.testing.assert_allclose(made(x), want, rtol=1e-12)
+    np.testing.assert_allclose([made(row) for row in x], want, rtol=1e-12)
+
+
+def test_a_value_fed_to_a_loop_is_still_right_after_it():
+    """The loop overwrites the slot its carry starts in."""
+
+    def body(x):
+        start = x[0] * x[1]
+        (end,) = sc.repeat(3, lambda c, g: np.array([2.0 * c[0]], dtype=object), [start])
+        return np.array([start, end, start + end], dtype=object)
+
+    made = compile_function(sc.trace(body, {"x": 2}), cache=False)
+    np.testing.assert_array_equal(made([3.0, 5.0]), [15, 120, 135])
+
+
+def test_angles_are_grouped_by_what_they_wait_for():
+    def body(x):
+        once = np.array([sc.sin(a) + sc.cos(a) for a in x], dtype=object)
+        return np.array([sc.cos(a) for a in once], dtype=object)
+
+    plan = make_plan(sc.trace(body, {"x": 5}), True)
+    assert [stage.count for stage in plan.stages if isinstance(stage, Angles)] == [5, 5]
+    assert all(isinstance(stage, Segment | Angles) for stage in plan.stages)
+
+
+def chain(length):
+    """A graph of about 10 operations per link, each depending on the last."""
+
+    def body(x):
+        a, b, c = x
+        for k in range(length):
+            a, b, c = a * b + 0.1 * c, sc.where(k % 2, b * c - a, b + 0.5 * c), a * c - b * b
+        return np.array([a, b, c], dtype=object)
+
+    return sc.trace(body, {"x": 3})
+
+
+def seconds_per_operation(length):
+    function = chain(length)
+    start = time.process_time()
+    compile_function(function, cache=False).compile()
+    return (time.process_time() - start) / function.operations["total"]
+
+
+def test_compile_time_is_linear_in_operations():
+    few = min(seconds_per_operation(300) for _ in range(3))
+    many = min(seconds_per_operation(3000) for _ in range(2))
+    assert many < 1.5 * few
+
+
+@pytest.mark.slow
+def test_compile_time_is_linear_to_100_000_operations():
+    few = min(seconds_per_operation(300) for _ in range(5))
+    many = seconds_per_operation(14_000)
+    assert many < 1.5 * few
