@@ -1,7 +1,8 @@
 """Model files in and out, and states from and to other libraries: the only place where conventions convert."""
 
+from kinloop.io import convert
 from kinloop.io.failure import ModelFileError, ModelWarning
 from kinloop.io.load import load
 from kinloop.io.xmltree import Limits
 
-__all__ = ["Limits", "ModelFileError", "ModelWarning", "load"]
+__all__ = ["Limits", "ModelFileError", "ModelWarning", "convert", "load"]
