@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 import kinloop as kl
+from kinloop import io
 from kinloop.clusters import Cluster
 from kinloop.clusters.charts import rank_of
 from kinloop.compiler import cache
@@ -53,23 +55,26 @@ def add(t: Table, *cells: Any) -> None:
 def info(
     name: Annotated[str, typer.Argument(help="A robot of the zoo (see `kinloop robots`) or a model file.")],
     option: Annotated[list[str] | None, typer.Option("--option", "-o", help="Option of a zoo robot: links=24.")] = None,
+    floating: Annotated[bool | None, typer.Option("--floating/--fixed", help="Base of a model file.")] = None,
 ) -> None:
     """Print a robot's sizes, bodies, loops and clusters."""
-    robot = find(name, dict(map(_option, option or [])))
+    robot = find(name, dict(map(_option, option or [])), floating)
     out = console()
     for t in (sizes(robot), bodies(robot), loops(robot), clusters(robot)):
         if t.row_count:
             out.print(t)
 
 
-def find(name: str, options: dict[str, Any]) -> kl.Robot:
+def find(name: str, options: dict[str, Any], floating: bool | None = None) -> kl.Robot:
     """A robot from a model file, where there is one by that name, else from the zoo."""
     path = Path(name)
     if path.is_file():
         if options:
             raise MethodError(f"{name!r} is a file and takes no options; remove {', '.join(options)}")
-        return kl.load(name)  # type: ignore[attr-defined]
-    if path.suffix and name not in kl.robots.names():
+        return io.load(path, floating).build()
+    if floating is not None:
+        raise MethodError(f"--floating and --fixed are for model files, and there is no file {name!r}; remove them")
+    if path.suffix:
         raise ModelError(f"there is no file {name!r}; give an existing model file or a name from `kinloop robots`")
     return kl.robots.load(name, **options)
 
@@ -225,9 +230,16 @@ def clear() -> None:
 
 
 def main() -> None:
-    """The entry point: an error kinloop raises on purpose becomes one line and exit status 1."""
-    try:
-        app()
-    except KinloopError as error:
-        Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {escape(str(error))}", highlight=False)
-        sys.exit(1)
+    """The entry point: what kinloop warns of, or refuses on purpose, becomes one line; a refusal ends with status 1."""
+    errors = Console(stderr=True, soft_wrap=True, highlight=False)
+
+    def say(message: Warning | str, *where: Any, **more: Any) -> None:
+        errors.print(f"[yellow]warning:[/] {escape(str(message))}")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = say
+        try:
+            app()
+        except KinloopError as error:
+            errors.print(f"[bold red]error:[/] {escape(str(error))}")
+            sys.exit(1)
