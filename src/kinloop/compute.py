@@ -129,7 +129,7 @@ def kernel(
     return found
 
 
-def _make(robot, quantity, method, frames, f_ext, parameters, dtype, cache) -> compiler.Kernel:  # noqa: ANN001
+def _make(robot, quantity, method, frames, f_ext, parameters, dtype, cache) -> compiler.Kernel:
     tree, entry = robot.tree, QUANTITIES[quantity]
     places = [robot.frame(f) for f in frames]
     names = [*entry.inputs, *(["f_ext"] if f_ext else [])]

@@ -82,7 +82,7 @@ class Robot:
     @property
     def loop_names(self) -> list[str]:
         """Loops and couplings, in the order of `loop_error`."""
-        return [p.name for p in (*self.mechanism.loops, *self.mechanism.couplings)]
+        return [p.name for p in self.mechanism.closures]
 
     @property
     def frame_names(self) -> list[str]:
@@ -163,7 +163,7 @@ class Robot:
 
     def loop_rows(self, name: str, q: Any) -> Any:
         """(dofs, phi, K, k at rest) of one loop or coupling: all its rows, redundant ones too."""
-        for p in (*self.mechanism.loops, *self.mechanism.couplings):
+        for p in self.mechanism.closures:
             if p.name == name:
                 return rows_of(self.tree.top, p, compute.checked("q", q, self.nq))
         raise unknown("loop", name, self.loop_names)

@@ -111,13 +111,11 @@ def _driving(top: Topology, a: Articulated, kin: Motion, u: Array, above: dict[i
     return u
 
 
-def force_response(
-    tree: ClusterTree, q: Array, body: int, placement: Transform, f: Array
-) -> tuple[Array, Array]:
+def force_response(tree: ClusterTree, q: Array, body: int, placement: Transform, f: Array) -> tuple[Array, Array]:
     """What a test force f on a frame does: H^-1 J^T f and f^T J H^-1 J^T f, in one inward and outward pass."""
     kin = still(tree, q, turning=[body])
     art = articulate(tree, kin)
-    chi, u = propagate(tree, kin, art, body, placement.force(f))
+    _, u = propagate(tree, kin, art, body, placement.force(f))
     top = tree.top
     gain = sum((x @ art[k].D.solve(x) for k, x in u.items()), start=0.0)
     y: list[Array] = []

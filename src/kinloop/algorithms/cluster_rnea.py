@@ -41,7 +41,7 @@ def joint_wrenches(tree: ClusterTree, kin: Motion, net: list[Array]) -> list[Arr
     """f_i: what each tree joint must transmit for its subtree, the loops being cut."""
     top = tree.top
     parts: list[list[Array]] = [[f] for f in net]
-    out: list[Array] = [f for f in net]
+    out: list[Array] = list(net)
     for i in reversed(range(len(top))):
         out[i] = total(parts[i])
         if top.parent[i] >= 0:

@@ -51,7 +51,7 @@ def reactions(tree: ClusterTree, q: Array, v: Array, a: Array, tau: Array, f_ext
     loops: dict[str, Array] = {}
     transmissions: dict[str, dict[str, Array]] = {}
     for name, multipliers in _multipliers(tree, q, missing).items():
-        part = next(x for x in (*top.mechanism.loops, *top.mechanism.couplings) if x.name == name)
+        part = next(x for x in top.mechanism.closures if x.name == name)
         rows = rows_of(top, part, q)
         if isinstance(part, LoopJoint | Rod):
             loops[name] = _apply_loop(tree, q, part, multipliers, net)

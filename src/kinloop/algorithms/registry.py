@@ -46,6 +46,11 @@ class Quantity:
         return name
 
 
+def _force_response(tree: ClusterTree, q: Any, f: Any, frame: FrameAt) -> Any:
+    body, placement = frame
+    return force_response(tree, q, body, placement, f)
+
+
 def _pose(tree: ClusterTree, q: Any, frame: FrameAt) -> Any:
     return kinematics.frame_pose(tree, q, *frame).homogeneous()
 
@@ -103,7 +108,7 @@ QUANTITIES: dict[str, Quantity] = {
     "force_response": Quantity(
         ("q", "f"),
         ("a", "compliance"),
-        {"cluster_efpa": lambda tree, q, f, frame: force_response(tree, q, *frame, f)},
+        {"cluster_efpa": _force_response},
         frames="one",
     ),
     "forward_dynamics_derivatives": Quantity(

@@ -1,8 +1,8 @@
 """The same mechanism in Pinocchio and in MuJoCo, each used as its own documentation advises.
 
 Pinocchio takes trees and loop joints (point or weld constraints), not gears or loop functions; MuJoCo
-takes everything but loop functions, softly, and balances inertias that no mass distribution can have. `None` where a peer cannot express a mechanism or is not
-installed.
+takes everything but loop functions, softly, and balances inertias that no mass distribution can have.
+`None` where a peer cannot express a mechanism or is not installed.
 """
 
 from __future__ import annotations
@@ -109,6 +109,7 @@ def pinocchio_peers(robot: Robot, q: Array, v: Array, tau: Array) -> list[Peer]:
     frame = pin.ReferenceFrame.LOCAL
     constraints = pin.StdVec_RigidConstraintModel()
     for loop in robot.mechanism.loops:
+        assert isinstance(loop, LoopJoint)
         kind = pin.ContactType.CONTACT_6D if isinstance(loop.type, jt.Fixed) else pin.ContactType.CONTACT_3D
         ends = [
             (top.body_index[name] + 1, pin.SE3(at.R, at.p))
@@ -181,9 +182,8 @@ def mujoco_xml(robot: Robot) -> str | None:
             if len(c.independent) == 1:
                 equality.append(f'<joint joint1="{joints[0]}" joint2="{joints[1]}" polycoef="{poly}" {stiff}/>')
                 continue
-            length = "".join(
-                f'<joint joint="{j}" coef="{x!r}"/>' for j, x in zip(joints, (1.0, *(-c.matrix[row]).tolist()), strict=True) if x
-            )
+            terms = zip(joints, (1.0, *(-c.matrix[row]).tolist()), strict=True)
+            length = "".join(f'<joint joint="{j}" coef="{x!r}"/>' for j, x in terms if x)
             tendon = f"t{len(tendons)}"
             tendons.append(f'<fixed name="{tendon}">{length}</fixed>')
             equality.append(f'<tendon tendon1="{tendon}" {stiff}/>')

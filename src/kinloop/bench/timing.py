@@ -34,7 +34,7 @@ def seconds_per_call(cases: dict[str, Callable[[], Any]], rounds: int = 7, budge
         start = time.perf_counter()
         call()
         counts[name] = max(1, int(budget / max(time.perf_counter() - start, 1e-7)))
-    best = {name: np.inf for name in cases}
+    best = dict.fromkeys(cases, np.inf)
     for _ in range(rounds):
         for name, call in cases.items():
             n = counts[name]

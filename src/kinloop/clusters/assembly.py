@@ -13,8 +13,7 @@ from kinloop.spatial.transform import Array
 
 def loop_errors(tree: ClusterTree, q: Array) -> dict[str, float]:
     """max |phi| [m or rad] of every loop and coupling."""
-    m = tree.top.mechanism
-    return {p.name: float(np.max(np.abs(rows_of(tree.top, p, q).phi), initial=0.0)) for p in (*m.loops, *m.couplings)}
+    return {p.name: float(np.max(np.abs(rows_of(tree.top, p, q).phi), initial=0.0)) for p in tree.top.mechanism.closures}
 
 
 def close(tree: ClusterTree, q: Array, tolerance: float = TOLERANCE) -> Array:

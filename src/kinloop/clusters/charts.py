@@ -131,9 +131,7 @@ def rank_of(K: Array) -> int:
     return int(np.sum(s > RANK_TOLERANCE))
 
 
-def choose(
-    samples: Sequence[Array], preferred: Sequence[int], dependents: Sequence[int] | None = None
-) -> Chart | None:
+def choose(samples: Sequence[Array], preferred: Sequence[int], dependents: Sequence[int] | None = None) -> Chart | None:
     """The chart that stays best conditioned over sample Jacobians at closed configurations.
 
     `preferred` columns become dependent first (couplings name them); `dependents` fixes them all.

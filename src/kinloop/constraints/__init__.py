@@ -12,7 +12,10 @@ from kinloop.model.parts import Coupling, Loop, LoopFunction, LoopJoint, Rod
 from kinloop.model.topology import Topology
 from kinloop.spatial.transform import Array
 
-__all__ = ["Rows", "coupling_rows", "explicit", "function_rows", "joint_rows", "rod_rows", "rows_of", "stacked_rows", "wrench_basis"]
+__all__ = [
+    "Rows", "coupling_rows", "explicit", "function_rows", "joint_rows", "rod_rows", "rows_of", "stacked_rows",
+    "wrench_basis",
+]  # fmt: skip
 
 
 def rows_of(top: Topology, part: Loop | Coupling, q: Array, qd: Array | None = None) -> Rows:

@@ -7,7 +7,7 @@ and k = -(d phi_dot / d q) qdot. The derivatives are then replayed on numbers or
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from kinloop.model.topology import Topology
 from kinloop.spatial.transform import Array
 
 
-@lru_cache(maxsize=None)
+@cache
 def derivatives(f: Callable, types: tuple[JointType, ...], what: str) -> sc.Function:
     """`f` of joint positions as a graph (q, qd) -> value, Jacobian, rate of the Jacobian times qd."""
     nq, nv = sum(t.nq for t in types), sum(t.nv for t in types)

@@ -46,6 +46,11 @@ class Mechanism:
         order = {j.child: k for k, j in enumerate(self.joints)}
         object.__setattr__(self, "bodies", tuple(sorted(self.bodies, key=lambda b: order[b.name])))
 
+    @property
+    def closures(self) -> tuple[Loop | Coupling, ...]:
+        """Everything that closes a loop: loops, then couplings."""
+        return (*self.loops, *self.couplings)
+
     def build(self, **options: Any) -> Robot:
         """The robot: clusters, coordinates, algorithms. Options as for `kinloop.Robot`."""
         from kinloop.robot import Robot  # the one import against the layers: the front door's front step

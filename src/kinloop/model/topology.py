@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -30,8 +31,8 @@ class Topology:
         self.ratios = {c.name: c.matrix for c in m.couplings if isinstance(c, LinearCoupling)}
         nq = np.cumsum([0, *(t.nq for t in self.types)])
         nv = np.cumsum([0, *(t.nv for t in self.types)])
-        self.q_of = tuple(slice(int(a), int(b)) for a, b in zip(nq[:-1], nq[1:], strict=True))
-        self.v_of = tuple(slice(int(a), int(b)) for a, b in zip(nv[:-1], nv[1:], strict=True))
+        self.q_of = tuple(slice(int(a), int(b)) for a, b in pairwise(nq))
+        self.v_of = tuple(slice(int(a), int(b)) for a, b in pairwise(nv))
         self.body_of = tuple(i for i, t in enumerate(self.types) for _ in range(t.nv))
         self.nq, self.n_spanning = int(nq[-1]), int(nv[-1])
         self.armature = np.array([j.armature for j in self.joints for _ in range(j.type.nv)])

@@ -2,7 +2,7 @@
 
 from kinloop.scalar.derivatives import jacobian, jvp, vjp
 from kinloop.scalar.function import Function, repeat, trace, unrolled
-from kinloop.scalar.functions import absolute as abs  # noqa: A004
+from kinloop.scalar.functions import absolute as abs
 from kinloop.scalar.functions import (
     acos,
     asin,

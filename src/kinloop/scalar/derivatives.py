@@ -14,6 +14,8 @@ import numpy as np
 from kinloop.scalar import functions as fn
 from kinloop.scalar.graph import Symbol, constant_value, reachable
 
+Vector = Sequence[Any] | np.ndarray
+
 
 def _value(s: Symbol) -> Any:
     return constant_value(s) if s.op == "const" else s
@@ -68,7 +70,7 @@ def partials(s: Symbol) -> list[Any]:
     return [0.0] * len(s.args)  # inputs, constants, truth values, floor
 
 
-def jvp(outputs: np.ndarray, inputs: Sequence[Symbol], directions: Sequence[Any]) -> np.ndarray:
+def jvp(outputs: np.ndarray, inputs: Vector, directions: Vector) -> np.ndarray:
     """Derivative of `outputs` along one direction in input space (forward mode)."""
     tangent: dict[int, Any] = {x.index: d for x, d in zip(inputs, directions, strict=True)}
     for s in reachable(np.asarray(outputs, dtype=object).flat):
@@ -87,7 +89,7 @@ def jvp(outputs: np.ndarray, inputs: Sequence[Symbol], directions: Sequence[Any]
     return out
 
 
-def vjp(outputs: Sequence[Any], inputs: Sequence[Symbol], weights: Sequence[Any]) -> np.ndarray:
+def vjp(outputs: Vector, inputs: Vector, weights: Vector) -> np.ndarray:
     """Gradient of sum(weights * outputs) with respect to `inputs` (reverse mode)."""
     adjoint: dict[int, Any] = {}
     for x, w in zip(outputs, weights, strict=True):
@@ -105,7 +107,7 @@ def vjp(outputs: Sequence[Any], inputs: Sequence[Symbol], weights: Sequence[Any]
     return out
 
 
-def jacobian(outputs: np.ndarray, inputs: Sequence[Symbol], mode: str | None = None) -> np.ndarray:
+def jacobian(outputs: np.ndarray, inputs: Vector, mode: str | None = None) -> np.ndarray:
     """d outputs / d inputs, shape (len(outputs), len(inputs)); the cheaper mode unless told."""
     outputs = np.asarray(outputs, dtype=object)
     n, m = len(outputs), len(inputs)

@@ -123,7 +123,7 @@ def trace(f: Callable, inputs: Mapping[str, int], output: str = "out") -> Functi
 class _Loop:
     """What a loop node repeats: `body(carry, given) -> carry`, so many rounds."""
 
-    __slots__ = ("body", "rounds", "carried")
+    __slots__ = ("body", "carried", "rounds")
 
     def __init__(self, body: Function, rounds: int, carried: int) -> None:
         self.body, self.rounds, self.carried = body, rounds, carried

@@ -22,7 +22,7 @@ Scalar = Union[float, "Symbol"]
 class Graph:
     """Nodes of one trace; equal nodes are one node."""
 
-    __slots__ = ("nodes", "memo")
+    __slots__ = ("memo", "nodes")
 
     def __init__(self) -> None:
         self.nodes: list[Symbol] = []
@@ -63,7 +63,7 @@ def constant_value(s: Symbol) -> float:
 class Symbol:
     """A scalar that is not known yet."""
 
-    __slots__ = ("graph", "index", "op", "args", "payload")
+    __slots__ = ("args", "graph", "index", "op", "payload")
 
     def __init__(self, graph: Graph, index: int, op: str, args: tuple[Symbol, ...], payload: Any) -> None:
         self.graph, self.index, self.op, self.args, self.payload = graph, index, op, args, payload

@@ -1,0 +1,183 @@
+"""The front door: shapes, batches, backends, errors, configurations, reactions, derivatives."""
+
+import pickle
+
+import numpy as np
+import pytest
+from helpers import assert_agree, relative
+
+import kinloop as kl
+from kinloop.algorithms.registry import QUANTITIES
+from kinloop.clusters import conditioning
+from kinloop.errors import LoopNotClosed, MethodError, NonFiniteInput, ShapeError, UnknownName
+
+
+@pytest.fixture(scope="module")
+def leg() -> kl.Robot:
+    return kl.robots.load("mit_humanoid_leg")
+
+
+@pytest.fixture(scope="module")
+def linkage() -> kl.Robot:
+    return kl.robots.load("planar_leg_linkage")
+
+
+def inputs(robot: kl.Robot, seed: int = 0) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    q, v = robot.random_state(rng)
+    return {"q": q, "v": v, "a": rng.normal(size=robot.nv), "tau": rng.normal(size=robot.nv), "f": rng.normal(size=6)}
+
+
+def condition(robot: kl.Robot, q: np.ndarray) -> float:
+    numpy = kl.Robot(robot.mechanism, backend="numpy")
+    return float(np.linalg.cond(numpy.mass_matrix(q))) * conditioning(robot.tree, q)
+
+
+def independent_bodies(robot: kl.Robot) -> tuple[str, ...]:
+    carried = zip(robot.body_names, robot.joint_names, strict=True)
+    return tuple(body for body, joint in carried if joint in robot.independent_names)
+
+
+def listed(result) -> tuple:
+    return result if isinstance(result, tuple) else (result,)
+
+
+@pytest.mark.parametrize("name", ["planar_leg_linkage", "mit_humanoid_leg", "rssr"])
+def test_kernels_equal_the_numpy_path_for_every_quantity_and_method(name):
+    robot = kl.robots.load(name)
+    plain = kl.Robot(robot.mechanism, backend="numpy")
+    x = inputs(robot)
+    frames = (robot.body_names[-1], robot.body_names[0])
+    cond = condition(robot, x["q"])
+    for quantity, entry in QUANTITIES.items():
+        for method in entry.methods:
+            given = tuple(x[k] for k in entry.inputs)
+            chosen = frames[: {"": 0, "one": 1, "many": 2}[entry.frames]]
+            if method in ("approximate_efpa", "unconstrained_efpa"):
+                chosen = independent_bodies(robot)[:2]
+            ours = robot._compute(quantity, given, method, frames=chosen)
+            theirs = plain._compute(quantity, given, method, frames=chosen)
+            for a, b in zip(listed(ours), listed(theirs), strict=True):
+                assert_agree(a, b, cond, f"{name} {quantity} {method}", scale=1e-12)
+
+
+def test_batches_equal_single_states_bit_for_bit(leg):
+    rng = np.random.default_rng(1)
+    states = [leg.random_state(rng) for _ in range(7)]
+    Q, V = np.array([s[0] for s in states]), np.array([s[1] for s in states])
+    tau = rng.normal(size=leg.nv)
+    batch = leg.forward_dynamics(Q, V, tau)
+    assert batch.shape == (7, leg.nv)
+    for q, v, a in zip(Q, V, batch, strict=True):
+        assert np.array_equal(leg.forward_dynamics(q, v, tau), a)
+    assert leg.mass_matrix(Q.reshape(7, 1, -1)).shape == (7, 1, leg.nv, leg.nv)
+
+
+def test_external_forces_are_per_body_wrenches(leg):
+    x = inputs(leg)
+    f_ext = np.random.default_rng(3).normal(size=(len(leg.body_names), 6))
+    a = leg.forward_dynamics(x["q"], x["v"], x["tau"], f_ext)
+    assert_agree(a, leg.forward_dynamics(x["q"], x["v"], x["tau"], f_ext, method="dense_kkt"), condition(leg, x["q"]))
+    assert_agree(leg.inverse_dynamics(x["q"], x["v"], a, f_ext), x["tau"], condition(leg, x["q"]))
+
+
+def test_wrong_shapes_are_refused_with_what_was_expected_and_received(leg):
+    x = inputs(leg)
+    with pytest.raises(ShapeError, match=r"v must have shape \(5,\).*received \(4,\)"):
+        leg.forward_dynamics(x["q"], x["v"][:4], x["tau"])
+    with pytest.raises(ShapeError, match="real numbers"):
+        leg.mass_matrix("upright")
+    with pytest.raises(ShapeError, match=r"f_ext must have shape \(..., 10, 6\)"):
+        leg.forward_dynamics(x["q"], x["v"], x["tau"], np.zeros(6))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_numbers_that_are_not_finite_are_refused_by_name_and_place(leg, bad):
+    x = inputs(leg)
+    x["tau"][2] = bad
+    with pytest.raises(NonFiniteInput, match=r"tau is .* at index 2"):
+        leg.forward_dynamics(x["q"], x["v"], x["tau"])
+
+
+def test_unknown_names_list_near_ones(leg):
+    with pytest.raises(UnknownName, match="knee_link"):
+        leg.frame_pose(leg.neutral(), "knee_lnik")
+    with pytest.raises(MethodError, match="cluster_aba"):
+        leg.forward_dynamics(leg.neutral(), np.zeros(5), np.zeros(5), method="caba")
+    with pytest.raises(UnknownName, match="forward_dynamics"):
+        leg.compile("forward_dynamic")
+    with pytest.raises(MethodError, match="'kernel', 'numpy'"):
+        kl.Robot(leg.mechanism, backend="cuda")
+
+
+def test_integrate_stays_closed_and_difference_inverts_it(linkage):
+    q, _ = linkage.random_state(4)
+    step = np.array([0.1, -0.05])
+    q1 = linkage.integrate(q, step)
+    assert np.max(linkage.loop_error(q1)) < 1e-14
+    assert np.allclose(linkage.difference(q, q1), step, atol=1e-14)
+
+
+def test_close_finds_the_nearest_closed_configuration_or_names_the_loop(linkage):
+    q, _ = linkage.random_state(4)
+    closed = linkage.close(q + 1e-3)
+    assert np.max(linkage.loop_error(closed)) < 1e-12
+    assert np.max(np.abs(closed - q)) < 1e-2
+    with pytest.raises(LoopNotClosed, match=r"is open by .*robot.close"):
+        linkage.check_closed(q + np.array([0, 0.1, 0, 0]))
+
+
+def test_a_kernel_pickles_as_its_recipe(leg):
+    kernel = leg.compile("forward_dynamics")
+    x = inputs(leg)
+    data = pickle.dumps(kernel)
+    again = pickle.loads(data)
+    assert np.array_equal(again(x["q"], x["v"], x["tau"]), kernel(x["q"], x["v"], x["tau"]))
+    assert len(data) < 40_000
+
+
+PARAMETERS = ["knee_link.mass", "knee_link.com", "ankle_rotor.inertia", "hip_rz.ratio", "knee_link_joint.position",
+              "knee_link_joint.rpy", "knee_link_joint.armature"]  # fmt: skip
+
+
+@pytest.mark.parametrize("parameter", PARAMETERS)
+def test_an_open_parameter_is_an_input_and_its_own_value_changes_nothing(leg, parameter):
+    from kinloop.model.parameters import parameter_value
+
+    x = inputs(leg)
+    if parameter.endswith("ratio"):
+        parameter = next(c.name for c in leg.mechanism.couplings) + ".ratio"
+    kernel = leg.compile("forward_dynamics", parameters=[parameter])
+    value = parameter_value(leg.tree.top, parameter)
+    expected = leg.forward_dynamics(x["q"], x["v"], x["tau"])
+    assert relative(kernel(x["q"], x["v"], x["tau"], value), expected) < 1e-11
+    values = np.array([value, value * 1.1 + 0.01])
+    both = kernel(x["q"], x["v"], x["tau"], values)
+    assert both.shape == (2, leg.nv)
+    assert np.max(np.abs(both[1] - both[0])) > 1e-8
+
+
+def test_derivatives_agree_with_finite_differences_along_closed_motions(linkage):
+    q, v = linkage.random_state(5)
+    tau = np.array([0.3, -0.2])
+    dq, dv, du = linkage.forward_dynamics_derivatives(q, v, tau)
+    h = 1e-6
+    for k, e in enumerate(np.eye(2) * h):
+        forward, back = linkage.integrate(q, e), linkage.integrate(q, -e)
+        slope = (linkage.forward_dynamics(forward, v, tau) - linkage.forward_dynamics(back, v, tau)) / (2 * h)
+        assert relative(dq[:, k], slope) < 1e-7
+        slope = (linkage.forward_dynamics(q, v + e, tau) - linkage.forward_dynamics(q, v - e, tau)) / (2 * h)
+        assert relative(dv[:, k], slope) < 1e-7
+    assert_agree(du @ linkage.mass_matrix(q), np.eye(2), 1e2)
+
+
+def test_other_independent_coordinates_describe_the_same_motion(linkage):
+    q, v = linkage.random_state(6)
+    other = linkage.with_independent(["shank_support_joint", "thigh_joint"])
+    qd = linkage.spanning_velocity(q, v)
+    v2 = qd[other.tree.independent_dofs]
+    assert_agree(other.spanning_velocity(q, v2), qd, conditioning(other.tree, q))
+    tau = np.zeros(2)
+    qdd = linkage.spanning_jacobian(q) @ linkage.forward_dynamics(q, v, tau) + linkage.spanning_bias(q, v)
+    qdd2 = other.spanning_jacobian(q) @ other.forward_dynamics(q, v2, tau) + other.spanning_bias(q, v2)
+    assert_agree(qdd2, qdd, condition(linkage, q))
