@@ -1,5 +1,10 @@
 """kinloop: exact, fast dynamics and simulation for robots with kinematic loops."""
 
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
 from kinloop import robots, scalar
 from kinloop.algorithms.registry import QUANTITIES as _QUANTITIES
 from kinloop.errors import KinloopError, LoopNotClosed, ModelError
@@ -9,8 +14,30 @@ from kinloop.robot import Robot
 __version__ = "0.1.0"
 __all__ = [
     "Body", "Builder", "Frame", "Joint", "KinloopError", "LoopNotClosed", "Mechanism", "ModelError", "Robot",
-    "quantities", "robots", "scalar",
+    "convert", "io", "load", "quantities", "robots", "scalar",
 ]  # fmt: skip
+
+# Imported when first asked for, so that `import kinloop` stays quick.
+_LAZY = {"io": ("kinloop.io", None), "convert": ("kinloop.io", "convert")}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'kinloop' has no attribute {name!r}")
+    module, attribute = _LAZY[name]
+    found = importlib.import_module(module)
+    return found if attribute is None else getattr(found, attribute)
+
+
+def load(path: Any, floating_base: bool | None = None, backend: str = "kernel", **options: Any) -> Robot:
+    """The robot of a model file (URDF and dialects, MJCF, SDF, kinloop's own); its loops become clusters.
+
+    `floating_base`: None as the file says, True frees the base, False fixes it. Further options are those
+    of `kinloop.io.load`: strict, packages, keep_fixed, accept_inertia, limits.
+    """
+    from kinloop import io
+
+    return Robot(io.load(path, floating_base, **options), backend)
 
 
 def quantities() -> list[str]:
