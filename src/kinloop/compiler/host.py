@@ -24,6 +24,8 @@ with contextlib.suppress(
 
 LIBM = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log")
 _LIBM_FILES = {"darwin": ("libSystem.B.dylib",), "win32": ("ucrtbase.dll", "msvcrt.dll")}
+_PYARRAY_NEW = 93  # its place in the table, fixed by NumPy's ABI
+_OLDEST_LLVM = 20
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ def host() -> Target:
             "kernels need llvmlite, which is not installed here; run `pip install llvmlite`, "
             "or use backend='numpy' for the slower NumPy path"
         )
+    if llvm.llvm_version_info[0] < _OLDEST_LLVM:
+        raise CompileError(f"llvmlite {llvmlite.__version__} is too old for kernels; run `pip install -U llvmlite`")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     _register_symbols()
@@ -83,11 +87,23 @@ def _register_symbols() -> None:
     libm = _libm()
     for name in LIBM:
         llvm.add_symbol(f"kinloop_{name}", _address(getattr(libm, name)))
-    for name in ("PyObject_Vectorcall", "PyTuple_Pack", "Py_IncRef", "PyMem_RawMalloc", "PyMem_RawFree"):
+    for name in ("PyObject_Vectorcall", "PyTuple_Pack", "Py_IncRef", "Py_DecRef", "PyMem_RawMalloc", "PyMem_RawFree"):
         llvm.add_symbol(f"kinloop_{name}", _address(getattr(ctypes.pythonapi, name)))
+    llvm.add_symbol("kinloop_PyArray_New", array_constructor())
     llvm.add_symbol("kinloop_ndarray", id(np.ndarray))
     for dtype in ("float64", "float32"):
         llvm.add_symbol(f"kinloop_{dtype}", id(np.dtype(dtype)))
+
+
+def array_constructor() -> int:
+    """The address of NumPy's PyArray_New, from the table NumPy exports to C extensions; 0 if there is none."""
+    core = getattr(np, "_core", None) or np.core
+    table = getattr(getattr(core, "_multiarray_umath", None), "_ARRAY_API", None)
+    if table is None:
+        return 0
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return ctypes.c_void_p.from_address(get(table, None) + 8 * _PYARRAY_NEW).value or 0
 
 
 def _address(function: Any) -> int:

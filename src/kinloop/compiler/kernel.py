@@ -71,7 +71,6 @@ class Core:
         self._function: Function | None = None
         self._plan: Plan | None = None
         self._lock = threading.RLock()
-        self._shapes, self._dtype = tuple(signature.outputs.values()), np.dtype(signature.dtype)
         self.target = host()
         self.variants: dict[int, Variant] = {}
         self._found = dict(found)
@@ -143,8 +142,6 @@ class Core:
 
     def call(self, *args: Any, out: Any = None, threads: int | None = None, on_nonfinite: str = "raise") -> Any:
         """The convenient forms: lists, missing outputs, out=, batches that broadcast, threads."""
-        if out is None and threads is None and on_nonfinite == "raise" and self._is_plain(args):
-            return self.builtin(*args, *[np.empty(shape, self._dtype) for shape in self._shapes])
         if on_nonfinite not in ("raise", "nan"):
             raise MethodError(f"on_nonfinite {on_nonfinite!r} is not one of 'raise', 'nan'")
         call = read_call(self.signature, args, out)
@@ -155,12 +152,6 @@ class Core:
             if bad >= 0 and on_nonfinite == "raise":
                 raise non_finite(self.signature, call, bad)
         return call.finish()
-
-    def _is_plain(self, args: tuple[Any, ...]) -> bool:
-        """Whether the builtin can take these inputs, if only it is given outputs."""
-        if self.builtin is None or len(args) != len(self.signature.inputs):
-            return False
-        return all(type(x) is np.ndarray and x.ndim == 1 for x in args)
 
 
 class Kernel:

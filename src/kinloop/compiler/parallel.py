@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 from kinloop.errors import MethodError
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 _WORK_PER_THREAD = 4_000_000  # operations that make another thread worth waking: about a millisecond
 _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
@@ -44,5 +47,7 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     """Threads that stay; a forked process makes its own."""
     key = (os.getpid(), threads)
     if key not in _pools:
+        from concurrent.futures import ThreadPoolExecutor  # here, since it takes 5 ms of every start
+
         _pools[key] = ThreadPoolExecutor(threads, thread_name_prefix="kinloop")
     return _pools[key]
