@@ -48,9 +48,7 @@ def independent_tree(tree: ClusterTree, reflect: bool) -> IndependentTree:
     joints = tuple(
         replace(top.joints[i], armature=top.joints[i].armature + float(reflected[top.v_of[i]].sum())) for i in kept
     )
-    mechanism = Mechanism(
-        top.mechanism.name, tuple(top.bodies[i] for i in kept), joints, gravity=top.mechanism.gravity
-    )
+    mechanism = Mechanism(top.mechanism.name, tuple(top.bodies[i] for i in kept), joints, gravity=top.mechanism.gravity)
     positions = [k for i in kept for k in range(top.q_of[i].start, top.q_of[i].stop)]
     return IndependentTree(grow(mechanism), positions, kept)
 

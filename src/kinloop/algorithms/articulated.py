@@ -26,7 +26,7 @@ from kinloop.algorithms.kinematics import Motion
 from kinloop.algorithms.linear import Factor, gram, total
 from kinloop.clusters import Cluster, ClusterTree
 from kinloop.model.topology import Topology
-from kinloop.spatial import Inertia, Transform
+from kinloop.spatial import Inertia
 from kinloop.spatial.transform import Array
 
 
@@ -180,12 +180,3 @@ def _hand_over(top: Topology, art: Articulated, kin: Motion, waiting: list, cros
             waiting[s].append(I)
     for (s, t), block in art.B_a.items():
         _place(cross, {}, s, t, block)
-
-
-def reach(top: Topology, cluster: Cluster, kin: Motion, i: int) -> Transform:
-    """The pose of body i in its output body's frame."""
-    T = kin.T[i]
-    while top.parent[i] in cluster.bodies:
-        i = top.parent[i]
-        T = kin.T[i].then(T)
-    return T
