@@ -6,7 +6,9 @@ from pathlib import Path
 
 from kinloop.io.entries import Options
 from kinloop.io.failure import Notes, Where
+from kinloop.io.own import read_own
 from kinloop.io.paths import Packages, Roots
+from kinloop.io.sdf import read_sdf
 from kinloop.io.urdf import read_urdf
 from kinloop.io.xmltree import Limits, Node, parse_xml, read_bytes
 from kinloop.model import Mechanism
@@ -35,8 +37,12 @@ def load(
     notes = Notes(strict)
     roots = Roots(path.parent, packages)
     data = read_bytes(path, limits.file_bytes)
-    root = parse_xml(data, str(path), limits)
-    mechanism = _read(root, path, roots, options, notes)
+    if data.lstrip()[:1] == b"{":
+        if floating_base is not None:
+            raise Where(str(path)).error("says by its joints how the base moves; load it with floating_base=None")
+        mechanism = read_own(data, path, roots, limits, notes)
+    else:
+        mechanism = _read(parse_xml(data, str(path), limits), path, roots, options, notes)
     mechanism.extras["source"] = str(path)
     notes.announce()
     return mechanism
@@ -49,6 +55,8 @@ def _read(root: Node, path: Path, roots: Roots, options: Options, notes: Notes) 
         from kinloop.io.mjcf import read_mjcf
 
         return read_mjcf(root, path, roots, options, notes)
+    if root.tag == "sdf":
+        return read_sdf(root, path, roots, options, notes)
     raise Where(str(path), root.line, f"<{root.tag}>").error(
         "is not the root of a model file; it must be <robot> (URDF), <mujoco> (MJCF) or <sdf> (SDF)"
     )
