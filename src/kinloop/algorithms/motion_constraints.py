@@ -1,0 +1,168 @@
+"""Motion constraints: rows K a = k on the acceleration of a frame, or of one frame relative to another.
+
+What is held at zero (or at `acceleration`), everything in the axes of `frame`:
+
+    Point   the classical acceleration of the frame's origin, dv/dt = a + w x v                    (1)
+    Weld    the rate of the frame's twist in its own axes, which is its spatial acceleration       (2)
+    Rows    K times (2)
+
+With `other`, the same relative to it: the difference of the two origins' classical accelerations (1'), or
+the rate of V = v_frame - X v_other, which is a_frame - X a_other + V x v_frame (2'). `Closure` is a loop of
+the mechanism that is held here instead of being embedded in a cluster: all its rows, K qdd = k.
+
+With `stabilize`, k becomes k - 2 e'/T - e/T^2 with T the `period`: e' the velocity of what is held and e its
+distance from `at` (a world point or 4x4 pose; for two frames the pose of `frame` in `other`, for two points
+nothing is needed); without `at` velocities alone decay.  [Featherstone2008, section 8.3]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from kinloop.errors import ModelError
+from kinloop.model.parts import frozen
+from kinloop.spatial import Transform
+from kinloop.spatial.transform import Array
+
+FrameAt = tuple[int, Transform]
+PERIOD = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class MotionConstraint:
+    """Base of what holds the acceleration of a frame; `numbers` are the figures a kernel takes as inputs."""
+
+    frame: str
+    other: str | None = None
+
+    figures: ClassVar[tuple[str, ...]] = ("acceleration", "at")
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        ends = f"{self.frame!r}" if self.other is None else f"{self.frame!r}, {self.other!r}"
+        return f"{type(self).__name__}({ends})"
+
+    def _given(self) -> list[tuple[str, Array, Array]]:
+        """Name, value and free entries of every figure: 0 and +-1 in K are structure, so that kernels fold them."""
+        named = [(f, getattr(self, f)) for f in self.figures if getattr(self, f) is not None]
+        return [(f, a, ~np.isin(a, (-1.0, 0.0, 1.0)) if f == "K" else np.full(a.shape, True)) for f, a in named]
+
+    def structure(self) -> tuple:
+        """Everything but the numbers."""
+        arrays = tuple((f, a.shape, tuple(np.where(free, 2.0, a).ravel())) for f, a, free in self._given())
+        options = tuple(getattr(self, f) for f in ("stabilize", "period"))
+        return (type(self).__name__, self.frame, self.other, self.size, options, arrays)
+
+    def numbers(self) -> Array:
+        """The free entries, in order."""
+        parts = [a[free] for _, a, free in self._given()]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def with_numbers(self, x: Array) -> MotionConstraint:
+        """The same constraint with other numbers, or symbols, in place of its own."""
+        out = replace(self)
+        start = 0
+        for f, a, free in self._given():
+            new = a.astype(object) if x.dtype == object else a.copy()
+            count = int(free.sum())
+            new[free] = x[start : start + count]
+            start += count
+            object.__setattr__(out, f, new)
+        return out
+
+
+def _check(c: Any, shapes: dict[str, tuple[int, ...]]) -> None:
+    for f, shape in shapes.items():
+        if getattr(c, f) is not None:
+            object.__setattr__(c, f, frozen(getattr(c, f), shape, f"{f} of {c.name}"))
+    if not (np.isfinite(c.period) and c.period > 0):
+        raise ModelError(f"period of {c.name} is {c.period!r}; give a positive number of seconds")
+
+
+@dataclass(frozen=True, eq=False)
+class Point(MotionConstraint):
+    """The origin of a frame does not accelerate: 3 rows, in the frame's axes."""
+
+    acceleration: Any = None
+    at: Any = None
+    stabilize: bool = False
+    period: float = PERIOD
+
+    def __post_init__(self) -> None:
+        _check(self, {"acceleration": (3,), "at": (3,)})
+
+    @property
+    def size(self) -> int:
+        return 3
+
+
+@dataclass(frozen=True, eq=False)
+class Weld(MotionConstraint):
+    """A frame keeps its pose: 6 rows, angular first, in the frame's axes."""
+
+    acceleration: Any = None
+    at: Any = None
+    stabilize: bool = False
+    period: float = PERIOD
+
+    def __post_init__(self) -> None:
+        _check(self, {"acceleration": (6,), "at": (4, 4)})
+
+    @property
+    def size(self) -> int:
+        return 6
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Rows(MotionConstraint):
+    """K a = k on the spatial acceleration of a frame, in its own axes: K (r, 6), k (r,), zero by default."""
+
+    K: Any = None
+    k: Any = None
+    stabilize: bool = False
+    period: float = PERIOD
+    figures: ClassVar[tuple[str, ...]] = ("K", "k")
+
+    def __init__(
+        self, frame: str, K: Any, k: Any = None, other: str | None = None, stabilize: bool = False, period: float = PERIOD
+    ) -> None:
+        K = np.atleast_2d(np.asarray(K, dtype=float))
+        k = None if k is None else np.atleast_1d(k)
+        values = {"frame": frame, "other": other, "K": K, "k": k, "stabilize": stabilize, "period": period}
+        for f, value in values.items():
+            object.__setattr__(self, f, value)
+        _check(self, {"K": (len(K), 6), "k": (len(K),)})
+
+    @property
+    def size(self) -> int:
+        return len(self.K)
+
+
+@dataclass(frozen=True, eq=False)
+class Closure(MotionConstraint):
+    """A loop named in `Mechanism.constrained`, held by all its rows; `frame` is the loop's name."""
+
+    stabilize: bool = False
+    period: float = PERIOD
+    rows: int = 0
+    figures: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def size(self) -> int:
+        return self.rows
+
+
+class Placed(NamedTuple):
+    """A constraint with its frames found: (body, placement) of each end."""
+
+    constraint: MotionConstraint
+    frame: FrameAt | None = None
+    other: FrameAt | None = None

@@ -1,0 +1,123 @@
+"""Multipliers of L lambda = r where rows of L may depend on others: the shortest ones, or least squares.
+
+With B rows that are independent and D the others, which are C times them, C = L_DB L_BB^-1:
+
+    lambda_B = L_BB^-1 r_B,   r_D - C r_B = 0 or the constraints conflict                     (1)
+    z = (1 + C C^T)^-1 C lambda_B,   lambda = (lambda_B - C^T z, z)   is the shortest          (2)
+    r_B + C^T (1 + C C^T)^-1 (r_D - C r_B)   is the nearest right side that has a solution     (3)
+
+(3) is where proximal iterations lambda += (L + mu)^-1 (r - L lambda) take the motion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.algorithms.linear import Factor, gram
+from kinloop.spatial.transform import Array
+
+DEPENDENT = 1e-10
+"""A pivot below this part of its diagonal entry belongs to a row that depends on those before it."""
+
+
+class GuardedFactor(Factor):
+    """LDL^T of a positive semidefinite matrix: rows that depend on earlier ones get multiplier zero.
+
+    `lost` counts them, `kept(x, y)` chooses between kept and lost rows.
+    """
+
+    def __init__(self, A: Array) -> None:
+        n = len(A)
+        L: Any = np.full((n, n), 0.0, dtype=A.dtype)
+        self.d, self.inverse, self.good = [], [], []
+        scaled = L.copy()
+        for j in range(n):
+            L[j, j] = 1.0
+            pivot = A[j, j]
+            for k in range(j):
+                pivot = pivot - L[j, k] * scaled[j, k]
+            good = pivot > DEPENDENT * A[j, j]
+            self.d.append(pivot)
+            self.good.append(good)
+            self.inverse.append(sc.where(good, 1.0 / sc.where(good, pivot, 1.0), 0.0))
+            for i in range(j + 1, n):
+                e = A[i, j]
+                for k in range(j):
+                    e = e - L[i, k] * scaled[j, k]
+                scaled[i, j] = e
+                L[i, j] = e * self.inverse[j]
+        self.L = L
+
+    @property
+    def lost(self) -> Any:
+        count: Any = 0.0
+        for good in self.good:
+            count = count + sc.where(good, 0.0, 1.0)
+        return count
+
+    def unmet(self, b: Array) -> Array:
+        """The part of b in lost rows that the kept rows do not explain."""
+        x = self.forward(b)
+        return np.array([sc.where(g, 0.0, x[j]) for j, g in enumerate(self.good)])
+
+
+def rank_rows(L: Array, size: Array | float = 0.0, tolerance: float = DEPENDENT) -> tuple[list[int], list[int]]:
+    """Rows of numbers L in the order a pivoted Cholesky factorisation takes them, and those that depend on them.
+
+    `size` is what a row's diagonal entry could be; one that is nothing beside it is rounding.
+    """
+    d = np.diag(L).astype(float)
+    scale = np.where(d > 1e-20 * size, 1.0 / np.sqrt(np.maximum(d, 1e-300)), 0.0)
+    A = L * np.outer(scale, scale)
+    kept: list[int] = []
+    left = list(range(len(L)))
+    while left:
+        pivots = np.array([A[j, j] for j in left])
+        # ties go to the first row, whatever rounding says
+        j = left[int(np.flatnonzero(pivots >= pivots.max() - 1e-6 * abs(pivots.max()))[0])]
+        if not A[j, j] > tolerance:
+            break
+        kept.append(j)
+        left.remove(j)
+        A = A - np.outer(A[:, j], A[j]) / A[j, j]
+    return kept, left
+
+
+def solve_rows(
+    L: Array,
+    r: Array,
+    dependent: Sequence[int] | None = None,
+    least_squares: bool = False,
+    size: Array | float = 0.0,
+) -> tuple[Array, Array, Any]:
+    """(1)-(3): multipliers, the part of r that no multiplier reaches, and the number of rows lost unforeseen.
+
+    On numbers dependent rows are found (`size` as in `rank_rows`); on symbols they are the given ones.
+    """
+    n = len(L)
+    if n == 0:
+        return np.zeros(0), np.zeros(0), 0.0
+    B, D = rank_rows(L, size) if dependent is None else ([j for j in range(n) if j not in dependent], list(dependent))
+    factor = GuardedFactor(L[np.ix_(B, B)])
+    dtype = object if sc.is_symbolic(L, r) else float
+    multipliers, residual = np.zeros(n, dtype=dtype), np.zeros(n, dtype=dtype)
+    residual[B] = factor.unmet(r[B]) if B else np.zeros(0)
+    if not D:
+        multipliers[B] = factor.solve(r[B])
+        return multipliers, residual, factor.lost
+    CT = factor.solve(L[np.ix_(B, D)]) if B else np.zeros((0, len(D)))
+    unit = Factor(np.eye(len(D)) + gram(CT, CT) if B else np.eye(len(D)))
+    left = r[D] - CT.T @ r[B]
+    residual[D] = left
+    if least_squares:
+        back = unit.solve(left)
+        residual[B], residual[D] = -(CT @ back), back
+        r = r - residual
+    solved = factor.solve(r[B]) if B else np.zeros(0)
+    z = unit.solve(CT.T @ solved)
+    multipliers[B], multipliers[D] = solved - CT @ z, z
+    return multipliers, residual, factor.lost
