@@ -4,6 +4,7 @@ from kinloop.io import convert
 from kinloop.io.failure import ModelFileError, ModelWarning
 from kinloop.io.load import load
 from kinloop.io.own import save
+from kinloop.io.urdf_write import to_urdf_plus
 from kinloop.io.xmltree import Limits
 
-__all__ = ["Limits", "ModelFileError", "ModelWarning", "convert", "load", "save"]
+__all__ = ["Limits", "ModelFileError", "ModelWarning", "convert", "load", "save", "to_urdf_plus"]

@@ -186,7 +186,6 @@ class Draft:
     def _mechanism(
         self, lumps: list[Lump], of: dict[str, tuple[str, Transform]], carriers: dict[str, Joint]
     ) -> Mechanism:
-        bodies = [make_body(lump, carriers, self.options.accept_inertia, self.notes) for lump in lumps]
         joints = {}
         for j in self.joints.values():
             if of[j.child][0] == j.child:
@@ -194,6 +193,9 @@ class Draft:
                 joints[j.name] = replace(j, parent=body, placement=composed(T, j.placement))
         loops = tuple(remap_loop(loop, of, where) for loop, where in self.loops)
         couplings = tuple(remap_coupling(c, where, joints, carriers, self.dependent) for c, where in self.couplings)
+        geared = {name for c in couplings for name in (*c.dependent, *c.independent)}
+        accept = self.options.accept_inertia
+        bodies = [make_body(lump, carriers, geared, accept, self.notes) for lump in lumps]
         frames = self._frames(of, {b.name for b in bodies})
         m = Mechanism(
             self.name,

@@ -57,13 +57,16 @@ class Lump:
         )
 
 
-def make_body(lump: Lump, carriers: Mapping[str, Joint], accept: bool, notes: Notes) -> Body:
-    """The body of a lump; moments of inertia that no mass has are judged by `_judge`."""
+def make_body(lump: Lump, carriers: Mapping[str, Joint], geared: set[str], accept: bool, notes: Notes) -> Body:
+    """The body of a lump; moments of inertia that no mass has are judged by `_judge`.
+
+    `geared` are the joints of couplings: what they carry may be a rotor.
+    """
     mass, com, inertia = lump.inertia()
     if not np.all(np.isfinite(inertia)):
         raise lump.where.error("its inertia overflows; check units of mass, inertia and origin")
     inertia = _nonnegative(lump, inertia)
-    odd = not accept and _judge(lump, inertia, carriers, notes)
+    odd = not accept and _judge(lump, inertia, carriers, geared, notes)
     with lump.where.blamed():
         return Body(lump.name, mass, com, inertia, accept or odd, lump.geometry())
 
@@ -80,11 +83,12 @@ def _nonnegative(lump: Lump, I: np.ndarray) -> np.ndarray:
     return (axes * np.maximum(moments, 0.0)) @ axes.T
 
 
-def _judge(lump: Lump, I: np.ndarray, carriers: Mapping[str, Joint], notes: Notes) -> bool:
+def _judge(lump: Lump, I: np.ndarray, carriers: Mapping[str, Joint], geared: set[str], notes: Notes) -> bool:
     """Whether impossible moments are accepted all the same, with a warning.
 
-    They are where they never act (the body turns about one fixed direction only), and where they miss by no
-    more than published figures do. Otherwise the error names the body and the way to accept it.
+    They are where they never act (the body turns about one fixed direction only), for geared rotors (whose
+    inertia about their own axis is what is published), and where they miss by no more than published figures
+    do. Otherwise the error names the body and the way to accept it.
     """
     moments = np.linalg.eigvalsh(I)
     if moments[2] <= (moments[0] + moments[1]) * (1 + 1e-6) + 1e-15:
@@ -94,12 +98,22 @@ def _judge(lump: Lump, I: np.ndarray, carriers: Mapping[str, Joint], notes: Note
     if _turns_about_one_axis(lump.name, carriers):
         notes.warn(lump.where, f"{said}; it turns about one direction only, where this does not act")
         return True
+    joint = carriers[lump.name]
+    if joint.name in geared and isinstance(joint.type, jt.Revolute) and _spins(I, moments[2], joint.type.axis):
+        notes.warn(lump.where, f"{said}; it is a rotor about that axis, its moments are used as given")
+        return True
     if moments[2] <= PUBLISHED * (moments[0] + moments[1]):
         notes.warn(lump.where, f"{said}; no distribution of mass has these, they are used as given")
         return True
     raise lump.where.error(
         f"{said}; no distribution of mass has these: correct them, or load with accept_inertia=True to use them"
     )
+
+
+def _spins(I: np.ndarray, largest: float, axis: tuple[float, float, float]) -> bool:
+    """Whether the largest moment is the one about a joint's axis."""
+    a = np.array(axis)
+    return bool(np.linalg.norm(I @ a - largest * a) <= 1e-2 * largest)
 
 
 def _turns_about_one_axis(name: str, carriers: Mapping[str, Joint]) -> bool:
