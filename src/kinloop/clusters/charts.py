@@ -118,9 +118,9 @@ def pivots(A: Array, rank: int) -> list[int]:
 
 
 def _scaled(K: Array) -> Array:
-    """Rows of unit length; rows of zeros stay."""
+    """Rows of unit length; rows that act on a lever below 10 um are rounding of the file, and are zeroed."""
     norm = np.linalg.norm(K, axis=1, keepdims=True)
-    return np.where(norm > 1e-9, K / np.maximum(norm, 1e-300), 0.0)
+    return np.where(norm > 1e-5, K / np.maximum(norm, 1e-300), 0.0)
 
 
 def rank_of(K: Array) -> int:
