@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from kinloop import robots, scalar
+from kinloop.algorithms.motion_constraints import Closure, Point, Rows, Weld
 from kinloop.algorithms.registry import QUANTITIES as _QUANTITIES
 from kinloop.errors import KinloopError, LoopNotClosed, ModelError
 from kinloop.model import Body, Builder, Frame, Joint, Mechanism
@@ -13,7 +14,8 @@ from kinloop.robot import Robot
 
 __version__ = "0.1.0"
 __all__ = [
-    "Body", "Builder", "Frame", "Joint", "KinloopError", "LoopNotClosed", "Mechanism", "ModelError", "Robot",
+    "Body", "Builder", "Closure", "Frame", "Joint", "KinloopError", "LoopNotClosed", "Mechanism", "ModelError", "Point",
+    "Robot", "Rows", "Weld",
     "convert", "io", "load", "quantities", "robots", "scalar",
 ]  # fmt: skip
 

@@ -41,6 +41,10 @@ class MethodError(KinloopError, ValueError):
     """A method or option that does not exist or does not apply."""
 
 
+class ConflictingConstraints(KinloopError, ValueError):
+    """Motion constraints that no acceleration can satisfy together."""
+
+
 class CompileError(KinloopError, RuntimeError):
     """A kernel that could not be made."""
 

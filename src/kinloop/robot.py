@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from kinloop import compute
+from kinloop import compute, compute_constrained
+from kinloop.algorithms.constrained_methods import CONSTRAINED
+from kinloop.algorithms.motion_constraints import MotionConstraint
 from kinloop.algorithms.reactions import Reactions, reactions
 from kinloop.algorithms.registry import QUANTITIES
 from kinloop.clusters import ClusterTree, assembly, close, grow, neutral, random_closed
@@ -211,6 +213,24 @@ class Robot:
         """dtau/dq, dtau/dv, dtau/da = M in the tangent space."""
         return self._compute("inverse_dynamics_derivatives", (q, v, a))
 
+    def constrained_dynamics(
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        constraints: Sequence[MotionConstraint] = (),
+        method: str | None = None,
+        f_ext: Any = None,
+        on_conflict: str = "error",
+    ) -> tuple[Array, Array]:
+        """Accelerations under tau and motion constraints, and the constraints' multipliers, row by row.
+
+        Constraints are `kinloop.Point`, `Weld`, `Rows`; loops in `Mechanism.constrained` are held too, last.
+        A multiplier is the force its row exerts on the frame, in the frame's axes. Redundant constraints get
+        the shortest multipliers; conflicting ones an error, or `on_conflict="least_squares"`.
+        """
+        return compute_constrained.constrained_dynamics(self, q, v, tau, constraints, method, f_ext, on_conflict)
+
     def reactions(self, q: Any, v: Any, tau: Any, f_ext: Any = None) -> Reactions:
         """Wrenches in all tree joints and loops under tau; one state."""
         q, v = compute.checked("q", q, self.nq), compute.checked("v", v, self.nv)
@@ -278,6 +298,7 @@ class Robot:
         method: str | None = None,
         *,
         frames: Sequence[str] = (),
+        constraints: Sequence[MotionConstraint] = (),
         f_ext: bool = False,
         parameters: Sequence[str] = (),
         dtype: str = "float64",
@@ -286,8 +307,12 @@ class Robot:
         """A kernel for one of `kinloop.quantities()`: an explicit handle to the machine code.
 
         Its inputs are the quantity's own (q, v, tau, ...), then f_ext (flat, 6 per body) if asked for,
-        then every name in `parameters` ("torso.mass", "knee.com", "gear.ratio", ...).
+        then every name in `parameters` ("torso.mass", "knee.com", "gear.ratio", ...). For constrained motion
+        the last input holds the constraints' numbers (accelerations, K, k, at), if they have any.
         """
+        if quantity in CONSTRAINED:
+            placed = compute_constrained.place(self, constraints)
+            return compute_constrained.kernel(self, quantity, method, placed, f_ext, str(dtype), cache)
         if quantity not in QUANTITIES:
             raise unknown("quantity", quantity, QUANTITIES)
         return compute.kernel(self, quantity, method, tuple(frames), f_ext, tuple(parameters), str(dtype), cache)
