@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kinloop import scalar as sc
-from kinloop.compiler import compile_function, load_or_compile
+from kinloop.compiler import compile_function, load_or_compile, parallel
 from kinloop.errors import CompileError, KinloopError, MethodError, NonFiniteInput, ShapeError
 from tests.compiler.graphs import every_operation, random_function, reference
 
@@ -238,12 +238,17 @@ def test_wrong_calls_raise_and_say_what_is_expected():
 
 
 def test_threads_come_from_the_environment(monkeypatch):
-    kernel, x = double(), np.ones((64, 3))
-    monkeypatch.setenv("KINLOOP_THREADS", "2")
-    assert (kernel(x, x) == 3).all()
+    kernel, x = double(), np.ones((2_000_000, 3))
+    used = []
+    run = parallel.run_chunks
+    monkeypatch.setattr("kinloop.compiler.kernel.run_chunks", lambda *a: used.append(a[-1]) or run(*a))
+    for text, most in (("2", 2), ("1", 1), ("", parallel._cores())):
+        monkeypatch.setenv("KINLOOP_THREADS", text)
+        assert (kernel(x, x) == 3).all() and used[-1] <= most
     monkeypatch.setenv("KINLOOP_THREADS", "many")
     with pytest.raises(MethodError, match="KINLOOP_THREADS"):
         kernel(x, x)
+    assert (kernel(x[:64], x[:64]) == 3).all() and used[-1] == 1  # not worth a second thread
 
 
 def test_many_python_threads_may_share_a_new_kernel():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +21,10 @@ class Signature:
     inputs: dict[str, int]
     outputs: dict[str, tuple[int, ...]]
     dtype: str
+
+    @functools.cached_property
+    def real(self) -> np.dtype:
+        return np.dtype(self.dtype)
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join((*self.inputs, *self.outputs))})"
@@ -53,7 +59,7 @@ def read_call(signature: Signature, args: tuple[Any, ...], out: Any) -> Call:
         )
     inputs = [_input(signature, k, n, x) for (k, n), x in zip(signature.inputs.items(), args)]
     batch = _batch_shape(signature, inputs)
-    rows = int(np.prod(batch, dtype=np.int64))
+    rows = math.prod(batch)
     laid_out = [_rows(x, batch) for x in inputs]
     wanted = args[n_in:] if len(args) > n_in else _outputs(signature, out)
     if len(args) > n_in and any(x is None for x in wanted):
@@ -65,6 +71,8 @@ def read_call(signature: Signature, args: tuple[Any, ...], out: Any) -> Call:
 
 
 def _input(signature: Signature, name: str, n: int, x: Any) -> np.ndarray:
+    if type(x) is np.ndarray and x.dtype is signature.real and x.ndim and x.shape[-1] == n:
+        return x  # the usual case, in little time
     try:
         array = np.asarray(x)
     except ValueError:
@@ -81,12 +89,15 @@ def _input(signature: Signature, name: str, n: int, x: Any) -> np.ndarray:
 
 
 def _batch_shape(signature: Signature, inputs: list[np.ndarray]) -> tuple[int, ...]:
+    shapes = {x.shape[:-1] for x in inputs} - {()}
+    if len(shapes) < 2:
+        return shapes.pop() if shapes else ()
     try:
-        return np.broadcast_shapes(*[x.shape[:-1] for x in inputs])
+        return np.broadcast_shapes(*shapes)
     except ValueError:
-        shapes = ", ".join(f"{k} {x.shape}" for k, x in zip(signature.inputs, inputs))
+        received = ", ".join(f"{k} {x.shape}" for k, x in zip(signature.inputs, inputs))
         raise ShapeError(
-            f"the leading axes of the inputs of kernel {signature} do not broadcast: {shapes}; "
+            f"the leading axes of the inputs of kernel {signature} do not broadcast: {received}; "
             "give each input one row, or the same number of rows"
         ) from None
 
@@ -122,7 +133,7 @@ def _outputs(signature: Signature, out: Any) -> Sequence[Any]:
 def _output(signature: Signature, name: str, batch: tuple[int, ...], x: Any) -> np.ndarray:
     shape = (*batch, *signature.outputs[name])
     if x is None:
-        return np.empty(shape, dtype=signature.dtype)
+        return np.empty(shape, signature.real)
     expected = f"a writeable {signature.dtype} array of shape {shape}"
     if not isinstance(x, np.ndarray):
         raise ShapeError(f"output {name!r} of kernel {signature} must be {expected}, received {type(x).__name__}")
@@ -136,8 +147,8 @@ def _output(signature: Signature, name: str, batch: tuple[int, ...], x: Any) -> 
 
 def _writable(x: np.ndarray, inputs: tuple[np.ndarray, ...]) -> np.ndarray:
     """`x` itself if machine code can write it row by row, else an array of its own to be copied from."""
-    direct = x.flags.c_contiguous and x.flags.aligned and x.dtype.isnative
-    if direct and not any(np.may_share_memory(x, y) for y in inputs):
+    flags = x.flags
+    if flags.c_contiguous and flags.aligned and x.dtype.isnative and not any(np.may_share_memory(x, y) for y in inputs):
         return x
     return np.empty(x.shape, dtype=x.dtype.newbyteorder("="))
 

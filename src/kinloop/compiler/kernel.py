@@ -36,23 +36,29 @@ class Variant:
         if int(metadata["code"]) != len(code):
             raise ValueError("metadata of another kernel")
         self.library = Library(code, target)
+        self._step, self._local = self.lanes * self.groups, threading.local()
         number, pointer = ctypes.c_int64, ctypes.c_void_p
         self.batch = self.library.function("batch", number, number, number, pointer, pointer)
 
     def run(self, call: Call, threads: int) -> int:
         """Compute all rows; the first row with an input that is not finite, or -1."""
-        table = np.empty((len(call.inputs) + len(call.outputs), 2), dtype=np.int64)
-        for k, (x, stride) in enumerate(zip(call.inputs, call.strides, strict=True)):
-            table[k] = x.ctypes.data, stride
-        for k, y in enumerate(call.outputs, len(call.inputs)):
-            table[k] = y.ctypes.data, y.nbytes // call.rows
+        rows = call.rows
+        entries = [x for pair in zip(call.inputs, call.strides, strict=True) for x in (_data(pair[0]), pair[1])]
+        entries += [x for y in call.outputs for x in (_data(y), y.nbytes // rows)]
+        table = (ctypes.c_int64 * len(entries))(*entries)
+        return run_chunks(lambda a, b: self.batch(a, b, table, self._own_scratch()), rows, self._step, threads)
 
-        def chunk(start: int, stop: int) -> int:
-            scratch = np.empty(self.scratch * self.groups + 64, dtype=np.uint8)
-            place = scratch.ctypes.data
-            return self.batch(start, stop, table.ctypes.data, place + (-place) % 64)
+    def _own_scratch(self) -> int:
+        """The address of this thread's scratch array, on a cache line."""
+        own = self._local
+        if not hasattr(own, "address"):
+            own.scratch = np.empty(self.scratch * self.groups + 64, dtype=np.uint8)
+            own.address = _data(own.scratch) + (-_data(own.scratch)) % 64
+        return own.address
 
-        return run_chunks(chunk, call.rows, self.lanes * self.groups, threads)
+
+def _data(x: np.ndarray) -> int:
+    return x.__array_interface__["data"][0]
 
 
 class Core:

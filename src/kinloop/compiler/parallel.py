@@ -20,15 +20,17 @@ def _cores() -> int:
 
 
 def threads_for(given: int | None, work: int) -> int:
-    """How many threads: as given, else KINLOOP_THREADS, else all cores if the work is large enough."""
-    source = "threads="
+    """How many threads: as given, else as many as the work is worth, up to KINLOOP_THREADS or all cores."""
     if given is None:
-        text = os.environ.get("KINLOOP_THREADS")
-        if not text:
-            return max(1, min(_cores(), work // _WORK_PER_THREAD))
-        source, given = "KINLOOP_THREADS=", int(text) if text.strip().isdigit() else 0
+        wanted = work // _WORK_PER_THREAD
+        if wanted < 2:
+            return 1
+        text = os.environ.get("KINLOOP_THREADS", "").strip() or str(_cores())
+        if not text.isdigit() or int(text) < 1:
+            raise MethodError(f"KINLOOP_THREADS={text!r} is not a number of threads; give a whole number from 1 on")
+        return min(wanted, int(text))
     if not isinstance(given, int) or given < 1:
-        raise MethodError(f"{source}{given!r} is not a number of threads; give a whole number from 1 on")
+        raise MethodError(f"threads={given!r} is not a number of threads; give a whole number from 1 on")
     return given
 
 
