@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not builtin.usable(), reason="no builtins on thi
 @pytest.fixture
 def kernel():
     made = sc.trace(lambda q, v: {"a": q * 2.0 + v, "m": np.outer(q, v)}, {"q": 3, "v": 3})
-    return compile_function(made, cache=False).compile()
+    return compile_function(made, cache=False).compile().compile(batch=True)
 
 
 def ready():
@@ -64,6 +64,12 @@ def test_no_argument_whatever_crashes_it(kernel):
                 except (ShapeError, NonFiniteInput, TypeError):
                     continue
                 assert isinstance(args[place], np.ndarray | list | tuple | memoryview)  # converted, as NumPy would
+    for bad in hostile():
+        for place in range(4):
+            args = list(rows())
+            args[place] = bad
+            with contextlib.suppress(ShapeError, NonFiniteInput, TypeError):
+                kernel(*args)
     for count in range(9):
         with pytest.raises((TypeError, ShapeError)) if count not in (2, 4) else pytest.raises(ShapeError):
             kernel.builtin(*[None] * count)
@@ -75,16 +81,76 @@ def test_a_view_of_numpy_subclasses_takes_the_slow_way_and_is_right(kernel):
     np.testing.assert_array_equal(a, [1, 3, 5])
 
 
+def rows(count=5):
+    rng = np.random.default_rng(count)
+    return rng.normal(size=(count, 3)), rng.normal(size=(count, 3)), np.zeros((count, 3)), np.zeros((count, 3, 3))
+
+
+@pytest.fixture
+def no_slow_way(monkeypatch):
+    def refuse(*args):
+        raise AssertionError("the slow way was taken")
+
+    monkeypatch.setattr("kinloop.compiler.kernel.read_call", refuse)
+
+
+@pytest.mark.parametrize("count", [1, 4, 7, 64])
+def test_small_batches_go_through_a_builtin_too(kernel, no_slow_way, count):
+    q, v, a, m = rows(count)
+    out = kernel(q, v, a, m)
+    assert out[0] is a and out[1] is m
+    np.testing.assert_allclose(a, 2 * q + v, rtol=1e-15)
+    np.testing.assert_array_equal(m, np.einsum("bi,bj->bij", q, v))
+    new_a, new_m = kernel(q, v)
+    assert new_a.tobytes() == a.tobytes() and new_m.tobytes() == m.tobytes() and new_m.shape == (count, 3, 3)
+    np.testing.assert_allclose(kernel(q, v[0])[0], 2 * q + v[0], rtol=1e-15)
+    np.testing.assert_allclose(kernel(q[0], v)[0], 2 * q[0] + v, rtol=1e-15)
+
+
+def test_a_batch_that_does_not_fit_the_builtin_is_still_right(kernel):
+    q, v, a, m = rows()
+    np.testing.assert_array_equal(kernel(q, v[:1])[0], 2 * q + v[:1])
+    np.testing.assert_array_equal(kernel(q[::2], v[:3])[0], 2 * q[::2] + v[:3])
+    for wrong in ((q, v[:4], a, m), (q, v, a[:4], m), (q, v, a, m[:, 0]), (q, v, a, m.astype("f4"))):
+        with pytest.raises(ShapeError):
+            kernel(*wrong)
+    expected = 2 * q + v
+    kernel(q, v, v, m)  # an output that is an input
+    np.testing.assert_array_equal(v, expected)
+    shared = np.zeros((7, 3))
+    shared[:5] = q
+    expected = 2 * q + expected
+    kernel(shared[:5], v, shared[2:], m)
+    np.testing.assert_array_equal(shared[2:], expected)
+    many = np.ones((700_000, 3))
+    assert (kernel(many, many)[0] == 3).all()
+
+
+def test_a_bad_row_of_a_small_batch_is_named(kernel):
+    q, v, a, m = rows(6)
+    v[4, 0] = np.inf
+    for args in ((q, v), (q, v, a, m)):
+        with pytest.raises(NonFiniteInput, match=r"'v'.*inf at index 0 in row 4"):
+            kernel(*args)
+
+
 def test_reference_counts_stay_balanced(kernel):
     q, v, a, m = ready()
+    Q, V, A, M = rows()
+    bad_rows = np.full((5, 3), np.nan)
     strided = np.zeros(6)[::2]
-    objects = (q, v, a, m, strided, kernel, kernel.builtin)
+    objects = (q, v, a, m, strided, Q, V, A, M, bad_rows, kernel, kernel.builtin)
 
     def use():
         for _ in range(200):
             kernel(q, v, a, m)
             kernel(q, v)
             kernel(q, v, strided, m)
+            kernel(Q, V, A, M)
+            kernel(Q, V)
+            for args in ((Q, bad_rows), (Q, bad_rows, A, M), (Q, V[:2])):
+                with contextlib.suppress(ShapeError, NonFiniteInput):
+                    kernel(*args)
             for bad in (None, np.ones(4), np.full(3, np.nan)):
                 with contextlib.suppress(ShapeError, NonFiniteInput):
                     kernel(bad, v, a, m)
@@ -119,6 +185,7 @@ def test_large_scratch_comes_from_the_heap_and_is_right():
     kernel(x, out)
     np.testing.assert_array_equal(out, 2 * x + x[::-1])
     np.testing.assert_array_equal(kernel(np.stack([x, x, -x]))[2], -out)
+    np.testing.assert_array_equal(kernel(np.stack([x, -x, x]))[1], -out)
 
 
 def test_a_call_costs_little(kernel):

@@ -19,7 +19,7 @@ from kinloop.compiler.host import Target, host
 from kinloop.compiler.layout import Layout, group_bytes
 from kinloop.compiler.module import module_text
 from kinloop.compiler.native import Library, compile_text
-from kinloop.compiler.parallel import run_chunks, threads_for
+from kinloop.compiler.parallel import SINGLE_THREAD_WORK, run_chunks, threads_for
 from kinloop.compiler.plan import Plan, make_plan
 from kinloop.errors import MethodError
 from kinloop.scalar import Function
@@ -81,6 +81,7 @@ class Core:
         self.variants: dict[int, Variant] = {}
         self._found = dict(found)
         self.builtin: Any = None
+        self._definitions: list[Any] = []
         self.on_builtin: Callable[[Any], None] = lambda f: None
 
     def function(self) -> Function:
@@ -105,7 +106,8 @@ class Core:
         return self.target.lanes(self.signature.dtype)
 
     def text(self, lanes: int) -> str:
-        return module_text(self.plan(), self.layout(lanes), self.target, lanes == 1 and builtin.usable())
+        rows = SINGLE_THREAD_WORK // max(self.operations["total"], 1) if builtin.usable() else 0
+        return module_text(self.plan(), self.layout(lanes), self.target, rows)
 
     def variant(self, lanes: int) -> Variant:
         """Machine code for `lanes` states side by side: in memory, else from disk, else compiled."""
@@ -115,11 +117,18 @@ class Core:
         with self._lock:
             if lanes not in self.variants:
                 self.variants[lanes] = self._make(lanes)
-                if lanes == 1 and builtin.usable():
-                    address = self.variants[1].library.address("call")
-                    self.builtin, self._definition = builtin.make_builtin(address, self.call)
-                    self.on_builtin(self.builtin)
+                if builtin.usable():
+                    self._link()
             return self.variants[lanes]
+
+    def _link(self) -> None:
+        """The builtin for one state, before the one for small batches, before the Python way."""
+        head: Any = self.call
+        for lanes in sorted(self.variants, reverse=True):
+            head, definition = builtin.make_builtin(self.variants[lanes].library.address("call"), head)
+            self._definitions.append(definition)
+        self.builtin = head
+        self.on_builtin(head)
 
     def _make(self, lanes: int) -> Variant:
         layout = self.layout(lanes)

@@ -96,5 +96,5 @@ def _feed(digest: Any, x: Any) -> None:
 def variant_key(base: str, target: Target, dtype: str, lanes: int, groups: int) -> str:
     """The file name of one variant of a kernel on this machine."""
     machine = (target.triple, target.cpu, target.features, target.fma, target.bits, target.llvm)
-    abi = builtin.abi() if lanes == 1 else ""
+    abi = (builtin.usable(), builtin.abi())
     return parts_digest((base, compiler_digest(), machine, abi, dtype, lanes, groups))

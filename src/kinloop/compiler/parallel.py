@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 _WORK_PER_THREAD = 4_000_000  # operations that make another thread worth waking: about a millisecond
+SINGLE_THREAD_WORK = 2 * _WORK_PER_THREAD - 1  # the most that is left to one thread by default
 _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 
 
