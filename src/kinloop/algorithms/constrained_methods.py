@@ -18,6 +18,8 @@ from kinloop.algorithms.held import hold, placed_bodies
 from kinloop.algorithms.kinematics import still
 from kinloop.algorithms.motion_constraints import Closure, Placed
 from kinloop.algorithms.multipliers import rank_rows
+from kinloop.algorithms.elimination import Decisions
+from kinloop.algorithms.pv_early import pv_early, solve_early
 from kinloop.algorithms.pv import delassus, offsets, pv, row_sizes
 from kinloop.algorithms.constrained import Start, push
 from kinloop.algorithms.articulated import articulate
@@ -68,6 +70,18 @@ def dependent_plan(tree: ClusterTree, placed: Sequence[Placed]) -> tuple[int, ..
     return best or ()
 
 
+def early_plan(tree: ClusterTree, placed: Sequence[Placed]) -> dict[Any, Any]:
+    """What to eliminate where, as done at the sample state that lets most rows go early."""
+    best: tuple[int, dict[Any, Any]] = (-1, {})
+    for q, v in sample_states(tree, placed):
+        decide = Decisions()
+        solve_early(tree, q, v, np.zeros(tree.nv), placed, None, decide)
+        early = sum(len(choice.rows) for k, choice in decide.made.items() if k != "last")
+        count = early - len(decide.made.get("last", ()))
+        best = (count, decide.made) if count > best[0] else best
+    return best[1]
+
+
 def _pv(tree, q, v, tau, placed, f_ext=None, plan=None, **options):  # noqa: ANN001, ANN003, ANN202
     return pv(tree, q, v, tau, placed, f_ext, dependent=plan, **options)
 
@@ -80,6 +94,7 @@ DYNAMICS: dict[str, Method] = {
     "pv": Method(_pv, dependent_plan),
     "pv_joint": Method(partial(_pv, base="joint"), dependent_plan),
     "pv_branches": Method(partial(_pv, base="branches"), dependent_plan),
+    "pv_early": Method(pv_early, early_plan),
     "least_squares": Method(partial(_pv, base="joint", least_squares=True), dependent_plan),
     "dense_kkt": Method(_dense, traced=False),
 }

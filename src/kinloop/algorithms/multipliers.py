@@ -121,3 +121,15 @@ def solve_rows(
     z = unit.solve(CT.T @ solved)
     multipliers[B], multipliers[D] = solved - CT @ z, z
     return multipliers, residual, factor.lost
+
+
+def null_rows(L: Array, dependent: Sequence[int]) -> Array:
+    """Columns x with L x = 0, one for every dependent row."""
+    n, D = len(L), list(dependent)
+    B = [j for j in range(n) if j not in D]
+    N = np.full((n, len(D)), 0.0, dtype=L.dtype)
+    if B:
+        N[B] = -GuardedFactor(L[np.ix_(B, B)]).solve(L[np.ix_(B, D)])
+    for column, j in enumerate(D):
+        N[j, column] = 1.0
+    return N
