@@ -6,14 +6,17 @@ import numpy as np
 
 from kinloop.clusters.closing import TOLERANCE, close_parts, sample_closed
 from kinloop.clusters.tree import Cluster, ClusterTree
-from kinloop.constraints import rows_of
+from kinloop.constraints import rows_of, stacked_rows
 from kinloop.errors import LoopNotClosed
+from kinloop.model.parts import Coupling
+from kinloop.model.topology import Topology
 from kinloop.spatial.transform import Array
 
 
 def loop_errors(tree: ClusterTree, q: Array) -> dict[str, float]:
     """max |phi| [m or rad] of every loop and coupling."""
-    return {p.name: float(np.max(np.abs(rows_of(tree.top, p, q).phi), initial=0.0)) for p in tree.top.mechanism.closures}
+    closures = tree.top.mechanism.closures
+    return {p.name: float(np.max(np.abs(rows_of(tree.top, p, q).phi), initial=0.0)) for p in closures}
 
 
 def close(tree: ClusterTree, q: Array, tolerance: float = TOLERANCE) -> Array:
@@ -21,9 +24,30 @@ def close(tree: ClusterTree, q: Array, tolerance: float = TOLERANCE) -> Array:
     q = tree.top.normalized(np.asarray(q, dtype=float))
     for c in tree.clusters:
         if c.parts:
-            q, _ = close_parts(tree.top, c.parts, c.dofs, q)
-            check_closed(tree, c, q, tolerance)
+            closed, error = close_parts(tree.top, c.parts, c.dofs, q)
+            if error > tolerance:
+                closed = _close_from_around(tree.top, c, q, tolerance, closed)
+            check_closed(tree, c, closed, tolerance)
+            q = closed
     return q
+
+
+def _close_from_around(top: Topology, c: Cluster, q: Array, tolerance: float, otherwise: Array) -> Array:
+    """The nearest of the closed configurations found from starts around q, ever farther away.
+
+    From q itself a loop may run into a stretched or folded position that no small step leaves.
+    """
+    rng = np.random.default_rng(0)
+    best: tuple[float, Array] | None = None
+    for attempt in range(40):
+        step = np.zeros(top.n_spanning)
+        step[list(c.dofs)] = rng.normal(size=len(c.dofs)) * 0.1 * 1.1**attempt
+        trial, error = close_parts(top, c.parts, c.dofs, top.integrate(q, step))
+        if error <= tolerance:
+            far = float(np.linalg.norm(top.difference(q, trial)))
+            if best is None or far < best[0]:
+                best = far, trial
+    return best[1] if best else otherwise
 
 
 def check_closed(tree: ClusterTree, cluster: Cluster, q: Array, tolerance: float) -> None:
@@ -40,14 +64,27 @@ def check_closed(tree: ClusterTree, cluster: Cluster, q: Array, tolerance: float
 
 
 def conditioning(tree: ClusterTree, q: Array) -> float:
-    """Worst condition number over clusters of the matrix that gives the dependent velocities."""
+    """How much the dependent velocities can exceed the independent ones: infinite where a chart is singular.
+
+    The worst over clusters of 1 / (smallest singular value of the rows that give the dependent velocities).
+    A gear of any ratio counts as 1: its rotor is fast, not ill-conditioned.
+    """
     worst = 1.0
     for c in tree.clusters:
         if c.parts and c.chart.rows:
-            K = tree.rows(c, q).K[np.ix_(c.chart.rows, c.chart.dependent)]
-            s = np.linalg.svd(K / np.maximum(np.linalg.norm(K, axis=1, keepdims=True), 1e-300), compute_uv=False)
-            worst = max(worst, float(s[0] / max(s[-1], 1e-300)))
+            s = np.linalg.svd(_dependent_rows(tree, c, q), compute_uv=False)
+            worst = max(worst, max(float(s[0]), 1.0) / max(float(s[-1]), 1e-300))
     return worst
+
+
+def _dependent_rows(tree: ClusterTree, c: Cluster, q: Array) -> Array:
+    """The chart's rows over its dependent columns: loops as parts of rows of unit length, couplings to unit length."""
+    blocks = []
+    for part in c.parts:
+        K = stacked_rows(tree.top, [part], c.dofs, q).K
+        measured = K[:, list(c.chart.dependent)] if isinstance(part, Coupling) else K
+        blocks.append(K / np.maximum(np.linalg.norm(measured, axis=1, keepdims=True), 1e-300))
+    return np.concatenate(blocks)[np.ix_(c.chart.rows, c.chart.dependent)]
 
 
 def neutral(tree: ClusterTree, seed: int = 0) -> Array:
@@ -68,11 +105,7 @@ def neutral(tree: ClusterTree, seed: int = 0) -> Array:
 
 
 def _singular(tree: ClusterTree, c: Cluster, q: Array) -> bool:
-    K = tree.rows(c, q).K[np.ix_(c.chart.rows, c.chart.dependent)]
-    if not K.size:
-        return False
-    s = np.linalg.svd(K / np.maximum(np.linalg.norm(K, axis=1, keepdims=True), 1e-300), compute_uv=False)
-    return bool(s[-1] < 1e-3 * s[0])
+    return conditioning(ClusterTree(tree.top, [c]), q) > 1e3
 
 
 def random_closed(tree: ClusterTree, rng: np.random.Generator, limit: float = 1e6) -> Array:

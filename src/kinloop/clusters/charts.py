@@ -22,6 +22,8 @@ from kinloop.clusters.grouping import strongly_connected
 from kinloop.spatial.transform import Array
 
 RANK_TOLERANCE = 1e-4
+USABLE = 1e-6
+"""Smallest singular value, over unit rows, of a chart that can be used at all."""
 
 
 @dataclass(frozen=True)
@@ -131,11 +133,16 @@ def rank_of(K: Array) -> int:
     return int(np.sum(s > RANK_TOLERANCE))
 
 
-def choose(samples: Sequence[Array], preferred: Sequence[int], dependents: Sequence[int] | None = None) -> Chart | None:
+def choose(
+    samples: Sequence[Array],
+    preferred: Sequence[int],
+    dependents: Sequence[int] | None = None,
+    exact: Sequence[int] = (),
+) -> Chart | None:
     """The chart that stays best conditioned over sample Jacobians at closed configurations.
 
     `preferred` columns become dependent first (couplings name them); `dependents` fixes them all.
-    None where the wish cannot be met.
+    Rows in `exact` (couplings) are as good as any whatever their ratio. None where the wish cannot be met.
     """
     n = samples[0].shape[1]
     scaled = [_scaled(K) for K in samples]
@@ -150,12 +157,21 @@ def choose(samples: Sequence[Array], preferred: Sequence[int], dependents: Seque
     for columns in candidates:
         if len(columns) != rank:
             continue
-        for rows in sorted({tuple(sorted(pivots(_scaled(K[:, list(columns)]).T, rank))) for K in scaled}):
-            smallest = [_smallest(_scaled(K[np.ix_(rows, columns)])) for K in scaled]
+        blocks = [_dependent_rows(K, columns, exact) for K in scaled]
+        for rows in sorted({tuple(sorted(pivots(A.T, rank))) for A in blocks}):
+            smallest = [_smallest(A[list(rows)]) for A in blocks]
             score = float(np.mean(np.log(np.array(smallest) + 1e-12)))
-            if max(smallest) > RANK_TOLERANCE and (best is None or score > best[0] + 1e-9):
+            if max(smallest) > USABLE and (best is None or score > best[0] + 1e-9):
                 best = score, _chart(n, rows, columns, samples)
     return best[1] if best else None
+
+
+def _dependent_rows(K: Array, columns: Sequence[int], exact: Sequence[int]) -> Array:
+    """Dependent columns of unit rows; a coupling's row is scaled to unit length in these columns alone."""
+    A = K[:, list(columns)].copy()
+    for r in exact:
+        A[r] /= max(float(np.linalg.norm(A[r])), 1e-300)
+    return A
 
 
 def _smallest(A: Array) -> float:

@@ -177,7 +177,9 @@ def first_chart(
         k for k, name in enumerate(names) for p in parts if isinstance(p, Coupling) and joints[name] in p.dependent
     ]
     dependents = [k for k in range(n) if k not in wanted] if wanted else None
-    chart = choose(samples, preferred, dependents=dependents)
+    coupled = sum(len(p.dependent) for p in parts if isinstance(p, Coupling))  # their rows come last
+    exact = range(len(samples[0]) - coupled, len(samples[0]))
+    chart = choose(samples, preferred, dependents=dependents, exact=exact)
     if chart is None:
         m = n - max(rank_of(K) for K in samples)
         raise ModelError(
