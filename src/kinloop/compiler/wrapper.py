@@ -7,62 +7,12 @@ What they do not expect, numbers that are not finite included, goes to `self` wi
 
 from __future__ import annotations
 
-from kinloop.compiler.builtin import (
-    ALIGNED,
-    C_CONTIGUOUS,
-    DATA,
-    DESCR,
-    DIMENSIONS,
-    FLAGS,
-    NDIM,
-    TYPE,
-    TYPE_NUMBER,
-    WRITEABLE,
-)
+from kinloop.compiler.builtin import DATA, TYPE_NUMBER
+from kinloop.compiler.checks import INPUT, OUTPUT, Check
 from kinloop.compiler.ir import Vector
 from kinloop.compiler.layout import Layout
 
 _STACK_LIMIT = 1 << 16  # bytes of scratch kept on the stack of one call
-_INPUT = C_CONTIGUOUS | ALIGNED
-_OUTPUT = C_CONTIGUOUS | ALIGNED | WRITEABLE
-
-
-class _Check:
-    """Lines that leave for %slow unless argument `k` is an array of this dtype and layout; data in %data."""
-
-    def __init__(self, k: int, dtype: str, flags: int) -> None:
-        self.k, self.count = k, 0
-        self.lines = [f"  %ap{k} = getelementptr ptr, ptr %args, i64 {k}", f"  %a{k} = load ptr, ptr %ap{k}, align 8"]
-        self.demand(f"icmp eq ptr {self.field('type', TYPE, 'ptr')}, @kinloop_ndarray")
-        self.demand(f"icmp eq ptr {self.field('descr', DESCR, 'ptr')}, @kinloop_{dtype}")
-        value = self.field("flags", FLAGS, "i32")
-        self.lines.append(f"  %masked{k} = and i32 {value}, {flags}")
-        self.demand(f"icmp eq i32 %masked{k}, {flags}")
-        self.ndim = self.field("ndim", NDIM, "i32")
-        self.dims = self.field("dims", DIMENSIONS, "ptr")
-        self.field("data", DATA, "ptr")
-
-    def demand(self, condition: str) -> None:
-        self.lines += [
-            f"  %ok{self.k}_{self.count} = {condition}",
-            f"  br i1 %ok{self.k}_{self.count}, label %go{self.k}_{self.count}, label %slow, !prof !1",
-            f"go{self.k}_{self.count}:",
-        ]
-        self.count += 1
-
-    def field(self, name: str, offset: int, kind: str, of: str | None = None) -> str:
-        self.lines += [
-            f"  %{name}p{self.k} = getelementptr i8, ptr {of or f'%a{self.k}'}, i64 {offset}",
-            f"  %{name}{self.k} = load {kind}, ptr %{name}p{self.k}",
-        ]
-        return f"%{name}{self.k}"
-
-    def shape(self, *sizes: object) -> list[str]:
-        """Demand exactly these sizes (numbers, or names of values)."""
-        self.demand(f"icmp eq i32 {self.ndim}, {len(sizes)}")
-        for axis, n in enumerate(sizes):
-            self.demand(f"icmp eq i64 {self.field(f'dim{axis}_', 8 * axis, 'i64', self.dims)}, {n}")
-        return self.lines
 
 
 def one_state(layout: Layout, block: Vector, size: int) -> list[str]:
@@ -70,10 +20,10 @@ def one_state(layout: Layout, block: Vector, size: int) -> list[str]:
     n_in = len(layout.inputs)
     lines, free = _begin(layout, size)
     for k, n in enumerate(layout.inputs):
-        lines += _Check(k, layout.dtype, _INPUT).shape(n)
+        lines += Check(k, layout.dtype, INPUT).shape(n)
     lines += [*_read_inputs(layout, block), "  br i1 %full, label %given, label %new", "given:"]
     for k, shape in enumerate(layout.outputs, n_in):
-        lines += _Check(k, layout.dtype, _OUTPUT).shape(*shape)
+        lines += Check(k, layout.dtype, OUTPUT).shape(*shape)
     lines += ["  br label %checked", "checked:", "  br label %compute", *_allocate(layout, free, None)]
     lines += [*_outputs(layout), "  call void @run(ptr %scratch, i64 1)"]
     for k, n, slot in layout.wanted:
@@ -102,7 +52,7 @@ def small_batch(layout: Layout, size: int, most: int) -> list[str]:
         "given:",
     ]
     for k, shape in enumerate(layout.outputs, n_in):
-        check = _Check(k, layout.dtype, _OUTPUT)
+        check = Check(k, layout.dtype, OUTPUT)
         check.shape(rows, *shape)
         lines += [*check.lines, *_apart(layout, k, rows)]
     lines += ["  br label %checked", "checked:", "  br label %compute", *_allocate(layout, free, rows)]
@@ -132,15 +82,14 @@ def small_batch(layout: Layout, size: int, most: int) -> list[str]:
 
 def _rows_of_input(layout: Layout, k: int, n: int, before: str) -> list[str]:
     """Check an input (rows, n) or (n,): its row stride, and the rows of all inputs so far (-1: none yet)."""
-    check = _Check(k, layout.dtype, _INPUT)
+    check = Check(k, layout.dtype, INPUT)
     check.lines.append(f"  %less{k} = sub i32 {check.ndim}, 1")
-    check.demand(f"icmp ule i32 %less{k}, 1")
+    check.demand(*check.always, f"icmp ule i32 %less{k}, 1")
     check.lines += [
         f"  %axis{k} = zext i32 %less{k} to i64",
         f"  %lastp{k} = getelementptr i64, ptr {check.dims}, i64 %axis{k}",
         f"  %last{k} = load i64, ptr %lastp{k}",
     ]
-    check.demand(f"icmp eq i64 %last{k}, {n}")
     first = check.field("first", 0, "i64", check.dims)
     check.lines += [
         f"  %flat{k} = icmp eq i32 %less{k}, 0",
@@ -149,7 +98,7 @@ def _rows_of_input(layout: Layout, k: int, n: int, before: str) -> list[str]:
         f"  %open{k} = icmp eq i64 {before}, -1",
         f"  %rows{k} = select i1 %open{k}, i64 %own{k}, i64 {before}",
     ]
-    check.demand(f"icmp eq i64 %own{k}, %rows{k}")
+    check.demand(f"icmp eq i64 %last{k}, {n}", f"icmp eq i64 %own{k}, %rows{k}")
     return check.lines
 
 
