@@ -123,10 +123,7 @@ def _iterate(layout: Layout) -> list[str]:
     ]
     for k, _, _ in layout.given:
         test = f"  %s{k} = icmp ne i64 %more{k}, 0\n  %l{k} = icmp ne i64 %t, 0\n  %in{k} = and i1 %s{k}, %l{k}"
-        call = (
-            f"  %o{k} = mul i64 %t, %more{k}\n"
-            f"  call void @in{k}(i64 %row, i64 %last, ptr %table, ptr %w, i64 %o{k})"
-        )
+        call = f"  %o{k} = mul i64 %t, %more{k}\n  call void @in{k}(i64 %row, i64 %last, ptr %table, ptr %w, i64 %o{k})"
         lines += _when(f"in{k}", test, call)
     lines += [
         "  call void @run(ptr %w, i64 1)",
@@ -243,7 +240,9 @@ def _rows(s: Any, given: dict[str, np.ndarray], steps: int, stepped: Sequence[st
         tail = (steps, n) if name in stepped else (n,)
         x = given[name]
         if x.shape[x.ndim - len(tail) :] != tail or x.ndim > len(tail) + 1:
-            raise ShapeError(f"input {name!r} must have shape {tail} or (rows, {', '.join(map(str, tail))}), received {x.shape}")
+            raise ShapeError(
+                f"input {name!r} must have shape {tail} or (rows, {', '.join(map(str, tail))}), received {x.shape}"
+            )
         if not np.all(np.isfinite(x)):
             raise NonFiniteInput(f"input {name!r} holds nan or infinity; give finite numbers")
         if x.ndim > len(tail):

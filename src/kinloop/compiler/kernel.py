@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from kinloop.compiler.arguments import Call, Signature, non_finite, read_call
 from kinloop.compiler.export_c import export_c
 from kinloop.compiler.export_casadi import to_casadi
 from kinloop.compiler.host import Target, host
+from kinloop.compiler.iterate import run_iterate
 from kinloop.compiler.layout import Layout, group_bytes
 from kinloop.compiler.module import module_text
 from kinloop.compiler.native import Library, compile_text
@@ -39,6 +40,8 @@ class Variant:
         self._step, self._local = self.lanes * self.groups, threading.local()
         number, pointer = ctypes.c_int64, ctypes.c_void_p
         self.batch = self.library.function("batch", number, number, number, pointer, pointer)
+        shape = (number, number, pointer, pointer, number, number, pointer)
+        self.iterate = self.library.function("iterate", None, *shape)
 
     def run(self, call: Call, threads: int) -> int:
         """Compute all rows; the first row with an input that is not finite, or -1."""
@@ -183,6 +186,24 @@ class Kernel:
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         return self._core.call(*args, **options)
+
+    def iterate(
+        self,
+        *inputs: Any,
+        steps: int,
+        feedback: Mapping[str, str],
+        stepped: Sequence[str] = (),
+        every: int = 1,
+        threads: int | None = None,
+    ) -> dict[str, np.ndarray]:
+        """Many steps in one native call, for one state or a batch of rows.
+
+        `feedback` maps state inputs to the outputs that replace them after each step; inputs named in
+        `stepped` have a time axis, (rows, steps, n) or (steps, n). Returns by name the final value of
+        every fed-back output, (rows, ...), and of the other outputs a record every `every` steps,
+        (rows, steps // every, ...).
+        """
+        return run_iterate(self._core, inputs, steps, feedback, stepped, every, threads)
 
     def __repr__(self) -> str:
         s = self._core.signature

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kinloop.compiler.groups import batch_functions
 from kinloop.compiler.host import LIBM, Target
 from kinloop.compiler.ir import Vector, declare_intrinsics
+from kinloop.compiler.iterate import iterate_functions
 from kinloop.compiler.layout import Layout, group_bytes
 from kinloop.compiler.plan import Plan
 from kinloop.compiler.stages import run_function, stage_functions
@@ -23,6 +24,7 @@ def module_text(plan: Plan, layout: Layout, target: Target, rows: int) -> str:
     lines += stages
     lines += run_function(names, layout.groups, size)
     lines += batch_functions(layout, block, size)
+    lines += iterate_functions(layout, block)
     if rows:
         lines += (
             one_state(layout, block, size) if layout.lanes == 1 else small_batch(layout, size * layout.groups, rows)
