@@ -114,7 +114,7 @@ def _iterate(layout: Layout) -> list[str]:
     lines += [
         "  br label %rows",
         "rows:",
-        f"  %row = phi i64 [ %start, %0 ], [ %row2, %next ]",
+        "  %row = phi i64 [ %start, %0 ], [ %row2, %next ]",
         "  %left = sub i64 %stop, %row",
         "  %bad = call i64 @load_group(i64 %row, i64 %last, ptr %table, ptr %w)",
         "  br label %step",
