@@ -25,16 +25,19 @@ def close_parts(
     bodies = sorted({top.body_of[d] for d in dofs})
     q = top.moved(bodies, q, np.zeros(top.n_spanning))
     rows = stacked_rows(top, parts, dofs, q)
-    damping = 0.0
+    damping, stalled = 0.0, 0
     for _ in range(rounds):
         error = float(np.max(np.abs(rows.phi), initial=0.0))
-        if error == 0.0:
+        if error == 0.0 or not np.isfinite(error) or (stalled >= 3 and error > TOLERANCE):
             break
         step = np.zeros(top.n_spanning)
         step[dofs] = -_damped_step(rows.K, rows.phi, damping)
         trial = top.moved(bodies, q, step)
         new = stacked_rows(top, parts, dofs, trial)
-        if float(new.phi @ new.phi) < float(rows.phi @ rows.phi):
+        before, after = float(rows.phi @ rows.phi), float(new.phi @ new.phi)
+        if after < before:
+            # near a smallest residual that is not zero steps gain little: there is no closed configuration here
+            stalled = stalled + 1 if after > 0.98 * before else 0
             small = np.max(np.abs(step)) < 1e-15
             q, rows, damping = trial, new, damping * 0.1 if damping > 1e-8 else 0.0
             if small:
@@ -70,7 +73,7 @@ def sample_closed(
         if error < TOLERANCE:
             found.append(q)
     tries = 0
-    while not found and tries < 200:
+    while not found and tries < max(30, 800 // max(len(dofs), 1)):
         tries += 1
         random = top.random(rng)
         q = top.neutral()
