@@ -38,6 +38,8 @@ def read_urdf(robot: Node, path: Path, roots: Roots, options: Options, notes: No
             read_joint(draft, node)
         elif node.tag in LOOP_TAGS:
             read_loop(draft, node)
+        elif node.tag == "gravity":
+            draft.gravity = vector(node)
         else:
             _other(node, notes)
     shapes.report()
@@ -90,7 +92,12 @@ def read_joint(draft: Draft, node: Node) -> None:
     if kind not in TYPES:
         raise node.error(f"has the type {kind!r}; it must be one of {', '.join(TYPES)}")
     with node.where.blamed():
-        joint = Joint(name, parent, child, TYPES[kind](node), pose_of(node.first("origin")), **_figures(node, kind))
+        joint_type = TYPES[kind](node)
+        figures = _figures(node, kind)
+        home = node.first("home")
+        if home is not None:
+            figures["home"] = tuple(vector(home, "q", (0.0,) * joint_type.nq))
+        joint = Joint(name, parent, child, joint_type, pose_of(node.first("origin")), **figures)
     draft.add_joint(joint, node.where)
     flag = node.get("independent")
     if flag is not None and flag not in ("true", "True"):

@@ -25,6 +25,7 @@ from kinloop.model import (
     Rod,
 )
 from kinloop.model import joints as jt
+from kinloop.model.mechanism import GRAVITY
 from kinloop.model.topology import Topology
 from kinloop.spatial import Transform
 
@@ -41,6 +42,8 @@ def urdf_plus(m: Mechanism) -> str:
     """The text of a mechanism as URDF+."""
     out = _Lines()
     out.open("robot", name=m.name)
+    if not np.array_equal(m.gravity, GRAVITY):
+        out.empty("gravity", xyz=m.gravity)
     out.empty("link", name=WORLD)
     for body in m.bodies:
         _link(out, body)
@@ -150,6 +153,8 @@ def _joint(out: _Lines, j: Joint, dependent: bool) -> None:
     out.empty("child", link=j.child)
     _origin(out, j.placement)
     _axes(out, j.type)
+    if j.home is not None:
+        out.empty("home", q=j.home)
     if limited or np.isfinite(j.max_velocity) or np.isfinite(j.max_force) or kind in ("revolute", "prismatic"):
         lower, upper = (j.lower, j.upper) if j.type.nv == 1 and kind != "continuous" else (None, None)
         out.empty("limit", lower=lower, upper=upper, effort=j.max_force, velocity=j.max_velocity)

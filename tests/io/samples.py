@@ -1,0 +1,121 @@
+"""Small valid models of every dialect, written for the tests, and where real ones are looked for."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "models"
+
+
+def shared(name: str) -> Path:
+    path = SHARED / name
+    if not path.exists():
+        pytest.skip("the folder shared/models is not beside the repository")
+    return path
+
+
+def wheel(ending: str) -> list[Path]:
+    """Model files of the example-robot-data wheel with the given ending."""
+    try:
+        files = importlib.metadata.distribution("example-robot-data").files or []
+    except importlib.metadata.PackageNotFoundError:
+        return []
+    return sorted(Path(str(f.locate())).resolve() for f in files if str(f).endswith(ending))
+
+
+BAR = """<inertial><origin xyz="{half} 0 0"/><mass value="{mass}"/>
+    <inertia ixx="0.001" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.02"/></inertial>
+    <visual><geometry><box size="0.1 0.02 0.02"/></geometry><material name="red"><color rgba="1 0 0 1"/></material></visual>
+    <collision><origin xyz="{half} 0 0" rpy="0 1.5707963267948966 0"/><geometry><cylinder radius="0.02" length="0.2"/></geometry></collision>"""
+
+
+def bar(name: str, mass: float = 1.0, half: float = 0.25) -> str:
+    return f'<link name="{name}">{BAR.format(mass=mass, half=half)}</link>'
+
+
+def revolute(name: str, parent: str, child: str, xyz: str = "0 0 0", axis: str = "0 0 1", more: str = "") -> str:
+    return (
+        f'<joint name="{name}" type="revolute"{more}><parent link="{parent}"/><child link="{child}"/>'
+        f'<origin xyz="{xyz}"/><axis xyz="{axis}"/><limit lower="-3" upper="3" effort="10" velocity="5"/>'
+        f'<dynamics damping="0.1" friction="0.01"/></joint>'
+    )
+
+
+FOUR_BAR_LINKS = (
+    '<link name="base"/>' + bar("crank") + bar("coupler", 0.5, 0.5) + bar("rocker", 0.7)
+    + revolute("a", "base", "crank") + revolute("b", "crank", "coupler", "0.5 0 0", more=' independent="false"')
+    + revolute("c", "base", "rocker", "1 0 0", more=' independent="false"')
+)  # fmt: skip
+
+URDF_PLUS = f"""<?xml version="1.0"?>
+<robot name="four_bar_with_gear">
+{FOUR_BAR_LINKS}
+{bar("rotor", 0.1, 0.0)}
+{revolute("r", "base", "rotor", "0 0 0.1", more=' independent="false"')}
+<loop name="pin" type="revolute"><predecessor link="coupler"><origin xyz="1 0 0"/></predecessor>
+<successor link="rocker"><origin xyz="0.5 0 0"/></successor><axis xyz="0 0 1"/></loop>
+<coupling name="gear"><predecessor link="crank"/><successor link="rotor"/><ratio value="6.0"/></coupling>
+</robot>
+"""
+
+MIMIC = f"""<robot name="gripper">
+{bar("palm")}{bar("left")}{bar("right")}{bar("tip", 0.1)}
+{revolute("jl", "palm", "left", "0 0.1 0", "0 0 2")}
+<joint name="jr" type="prismatic"><parent link="palm"/><child link="right"/><axis xyz="0 1 0"/>
+<limit lower="0" upper="0.1" effort="1" velocity="1"/><mimic joint="jl" multiplier="-0.5" offset="0.02"/></joint>
+<joint name="jt" type="fixed"><parent link="left"/><child link="tip"/><origin xyz="0.5 0 0" rpy="0 0 1.5707963267948966"/></joint>
+</robot>
+"""
+
+ISAAC = f"""<robot name="isaac">
+{FOUR_BAR_LINKS}
+<loop_joint name="pin" type="spherical"><link1 link="coupler" rpy="0 0 0" xyz="1 0 0"/>
+<link2 link="rocker" rpy="0 0 0" xyz="0.5 0 0"/></loop_joint>
+</robot>
+"""
+
+DRAKE = f"""<robot name="drake" xmlns:drake="http://drake.mit.edu">
+{FOUR_BAR_LINKS}
+<drake:ball_constraint><drake:ball_constraint_body_A name="coupler"/><drake:ball_constraint_body_B name="rocker"/>
+<drake:ball_constraint_p_AP value="1 0 0"/><drake:ball_constraint_p_BQ value="0.5 0 0"/></drake:ball_constraint>
+</robot>
+"""
+
+MJCF = """<mujoco model="four_bar">
+<compiler angle="radian" autolimits="true"/>
+<option gravity="0 0 -9.8"/>
+<default><joint damping="0.1" armature="0.01"/><geom type="capsule" size="0.02" mass="0.5"/></default>
+<worldbody>
+<geom type="plane" size="1 1 0.1"/>
+<body name="crank"><joint name="a" axis="0 1 0" ref="0.2" range="-1 1"/><geom fromto="0 0 0 0.5 0 0"/>
+<body name="coupler" pos="0.5 0 0"><joint name="b" axis="0 1 0" pos="0.01 0 0" stiffness="2" springref="0.1"/>
+<geom fromto="0 0 0 1 0 0"/><site name="tip" pos="1 0 0"/></body></body>
+<body name="rocker" pos="1 0 0" quat="0.9 0.1 0.2 0.1"><joint name="c1" axis="0 1 0"/><joint name="c2" type="slide" axis="1 0 0"/>
+<geom fromto="0 0 0 0.5 0 0"/><body name="pad" pos="0.5 0 0"><geom type="box" size="0.1 0.1 0.1"/></body></body>
+<body name="ball" pos="0 1 0"><joint name="s" type="ball" frictionloss="0.01"/><geom fromto="0 0 0 0 0 0.3"/></body>
+<body name="loose" pos="0 -1 1"><freejoint/><geom type="ellipsoid" size="0.1 0.2 0.3"/></body>
+</worldbody>
+<equality><connect body1="coupler" body2="rocker" anchor="1 0 0"/>
+<joint joint1="c2" joint2="a" polycoef="0 0.1 0.2 0 0" active="false"/></equality>
+<actuator><motor name="ma" joint="a" gear="5" ctrlrange="-1 1"/><position name="pb" joint="b" kp="10"/>
+<velocity name="vc" joint="c1" kv="3"/></actuator>
+</mujoco>
+"""
+
+SDF = """<sdf version="1.6"><model name="four_bar">
+<link name="base"><pose>0 0 1 0 0 0</pose><inertial><mass>2</mass><inertia><ixx>0.1</ixx><iyy>0.1</iyy><izz>0.1</izz></inertia></inertial></link>
+<link name="crank"><pose>0 0 1 0 0 0</pose><inertial><pose>0.25 0 0 0 0 0</pose><mass>1</mass><inertia><ixx>0.001</ixx><iyy>0.02</iyy><izz>0.02</izz></inertia></inertial>
+<visual name="v"><geometry><box><size>0.1 0.1 0.1</size></box></geometry></visual></link>
+<link name="coupler"><pose>0.5 0 1 0 0 0</pose><inertial><pose>0.5 0 0 0 0 0</pose><mass>1</mass><inertia><ixx>0.001</ixx><iyy>0.02</iyy><izz>0.02</izz></inertia></inertial></link>
+<link name="rocker"><pose>1.5 0 0.5 0 -1.5707963267948966 0</pose><inertial><pose>0.25 0 0 0 0 0</pose><mass>1</mass><inertia><ixx>0.001</ixx><iyy>0.02</iyy><izz>0.02</izz></inertia></inertial></link>
+<joint name="a" type="revolute"><parent>base</parent><child>crank</child><axis><xyz>0 1 0</xyz><limit><lower>-1</lower><upper>1</upper></limit><dynamics><damping>0.1</damping></dynamics></axis></joint>
+<joint name="b" type="revolute"><parent>crank</parent><child>coupler</child><axis><xyz>0 1 0</xyz></axis></joint>
+<joint name="c" type="revolute"><parent>base</parent><child>rocker</child><axis><xyz>0 1 0</xyz></axis></joint>
+<joint name="pin" type="revolute"><pose>0.5 0 0 0 0 0</pose><parent>coupler</parent><child>rocker</child><axis><xyz>0 1 0</xyz></axis></joint>
+</model></sdf>
+"""
+
+XML = {"urdf_plus": URDF_PLUS, "mimic": MIMIC, "isaac": ISAAC, "drake": DRAKE, "mjcf": MJCF, "sdf": SDF}
