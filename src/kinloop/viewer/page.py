@@ -1,0 +1,123 @@
+"""Around the robot: ground, light, camera; and the self-contained page with its caption."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kinloop.errors import MethodError
+from kinloop.robot import Robot
+from kinloop.spatial.transform import Array
+from kinloop.viewer.looks import Look
+from kinloop.viewer.shapes import radius_of
+
+
+def viser() -> Any:
+    """The module viser, or one sentence about what to install."""
+    try:
+        import viser
+    except ImportError:
+        raise MethodError("the viewer needs viser; pip install viser") from None
+    return viser
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Without viser's announcements, which belong to programs of its own."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        yield
+
+
+def bounds(look: Look, R: Array, p: Array) -> tuple[Array, Array]:
+    """Lowest and highest corner of a box that holds all shapes, over all poses (..., bodies, 3, 3)."""
+    low, high = np.full(3, np.inf), np.full(3, -np.inf)
+    for i, shapes in enumerate(look.shapes):
+        for s in shapes:
+            at = p[..., i, :] + R[..., i, :, :] @ np.asarray(s.placement.p, dtype=float)
+            at = at.reshape(-1, 3)
+            low = np.minimum(low, at.min(axis=0) - extent(s, R[..., i, :, :]))
+            high = np.maximum(high, at.max(axis=0) + extent(s, R[..., i, :, :]))
+    if not np.all(np.isfinite(low)):
+        low, high = p.reshape(-1, 3).min(axis=0) - 0.1, p.reshape(-1, 3).max(axis=0) + 0.1
+    return low, high
+
+
+def extent(s: Any, R: Array) -> Array:
+    """Half the size of a shape along the world's axes, the most over all rotations R (..., 3, 3)."""
+    if s.kind == "box":
+        half = 0.5 * np.array(s.size)
+    elif s.kind == "cylinder":
+        half = np.array([s.size[0], s.size[0], 0.5 * s.size[1]])
+    else:
+        return np.full(3, radius_of(s))
+    return np.max((np.abs(R @ s.placement.R) @ half).reshape(-1, 3), axis=0)
+
+
+def dress(server: Any, low: Array, high: Array, ground: float | None) -> None:
+    """Ground, light and camera for what lies between two corners."""
+    scene = server.scene
+    scene.set_up_direction("+z")
+    scene.world_axes.visible = False
+    span = float(np.linalg.norm(high - low))
+    cell = 10.0 ** np.round(np.log10(span / 8))
+    z = float(low[2]) if ground is None else ground
+    scene.add_grid(
+        "/ground", width=400 * cell, height=400 * cell, cell_size=cell, section_size=5 * cell,
+        position=(0.0, 0.0, z - 1e-4 * span), plane_color=(236, 239, 243), plane_opacity=1.0, shadow_opacity=0.35,
+        cell_color=(206, 212, 220), section_color=(168, 177, 190), fade_distance=12 * span, fade_strength=1.5,
+    )  # fmt: skip
+    # lamps instead of an environment map: that one takes software renderers half a minute
+    scene.configure_default_lights(True, cast_shadow=True)
+    scene.configure_environment_map(None)
+    scene.add_light_hemisphere("/light/sky", sky_color=(255, 255, 255), ground_color=(170, 168, 165), intensity=1.6)
+    middle = 0.5 * (low + high)
+    fill = tuple(float(x) for x in middle + span * np.array([0.2, -2.0, 1.0]))
+    scene.add_light_directional("/light/fill", intensity=1.1, cast_shadow=False, position=fill)
+    camera = server.initial_camera
+    camera.up = (0.0, 0.0, 1.0)
+    camera.look_at = tuple(middle)
+    camera.position = tuple(middle + 1.45 * span * np.array([0.78, -0.92, 0.42]) / np.sqrt(0.78**2 + 0.92**2 + 0.42**2))
+    camera.near, camera.far = 1e-3 * span, 100.0 * span
+    camera.fov = 0.75
+
+
+def caption(robot: Robot, look: Look, title: str | None, notes: str | None = None) -> str:
+    """A line of text and the colours of the clusters, to lie over the picture."""
+    legend = []
+    for c, color in zip(robot.tree, look.colors, strict=True):
+        if c.parts:
+            names = ", ".join(robot.body_names[i] for i in c.bodies)
+            dot = f'<i style="background:rgb{color}"></i>'
+            legend.append(f"<div>{dot}{html.escape(names if len(names) < 60 else names[:57] + '...')}</div>")
+    more = "" if len(legend) <= 12 else f"<div>and {len(legend) - 12} clusters more</div>"
+    sizes = f"{robot.nv} degrees of freedom, {len(robot.body_names)} bodies, {len(robot.mechanism.closures)} closures"
+    lines = [f"<b>{html.escape(title or robot.name)}</b>", f"<div>{sizes}</div>"]
+    lines += [f"<div>{html.escape(notes)}</div>"] if notes else []
+    style = (
+        "#kinloop-caption{position:fixed;left:16px;bottom:64px;z-index:50;pointer-events:none;color:#222b38;"
+        "font:13px/1.45 system-ui,sans-serif}#kinloop-caption b{font-size:17px}"
+        "#kinloop-caption i{display:inline-block;width:10px;height:10px;border-radius:5px;margin-right:7px}"
+        "#kinloop-caption section{margin-top:8px;font-size:11px;opacity:.85}"
+    )
+    inside = "".join(lines) + f"<section>{''.join(legend[:12])}{more}</section>"
+    return f'<style>{style}</style><div id="kinloop-caption">{inside}</div>'
+
+
+def write(page: str, over: str, title: str, path: str | Path) -> Path:
+    """The page with a caption over it, written to a file."""
+    path = Path(path)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise MethodError(f"cannot write a recording to {path.name!r}; give a name that ends in .html")
+    start = page.index("<title>") + len("<title>") if "<title>" in page else -1
+    if start >= 0:
+        page = page[:start] + html.escape(title) + page[page.index("</title>", start) :]
+    end = page.rindex("</body>")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page[:end] + over + page[end:], encoding="utf-8")
+    return path

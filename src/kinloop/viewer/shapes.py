@@ -1,0 +1,101 @@
+"""What a body looks like: its geometry, or where it has none the simplest solid of its mass and inertia."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from kinloop.model.parts import Body, Geometry
+from kinloop.spatial import Transform
+from kinloop.spatial.transform import Array
+from kinloop.viewer.poses import between
+
+Color = tuple[int, int, int]
+
+SEEN = 0.8
+"""Opacity of solids that stand for an inertia: what is inside them shows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A solid fixed to a body; `size` as in `Geometry`, `color` r g b in 0..255, None: that of the body's cluster."""
+
+    name: str
+    kind: str
+    size: tuple[float, ...]
+    placement: Transform = field(default_factory=Transform.identity)
+    color: Color | None = None
+    opacity: float = 1.0
+    path: str | None = None
+
+
+def body_shapes(body: Body) -> list[Shape]:
+    """The shapes of a body: visual geometry, else collision geometry, else its inertia."""
+    shown = [g for g in body.geometry if g.role in ("visual", "both")] or list(body.geometry)
+    shown = [g for g in shown if g.kind != "plane"]
+    if shown:
+        return [_from_geometry(g, k) for k, g in enumerate(shown)]
+    solid = inertia_shape(body)
+    return [solid] if solid is not None else []
+
+
+def _from_geometry(g: Geometry, k: int) -> Shape:
+    color = None if g.color is None else tuple(round(255 * min(max(c, 0.0), 1.0)) for c in g.color[:3])
+    opacity = 1.0 if g.color is None else float(g.color[3])
+    return Shape(f"{k}_{g.name or g.kind}", g.kind, g.size, g.placement, color, opacity, g.path)  # type: ignore[arg-type]
+
+
+def inertia_shape(body: Body) -> Shape | None:
+    """The sphere, cylinder or box of the body's mass and moments of inertia; None for a body without mass.
+
+    Moments no solid can have (published figures do that) lose what exceeds the possible.
+    """
+    if body.mass <= 0 or not np.any(body.inertia):
+        return None
+    moments, axes = np.linalg.eigh(0.5 * (body.inertia + body.inertia.T))
+    if np.linalg.det(axes) < 0:
+        axes = axes * np.array([1.0, 1.0, -1.0])
+    # second moments of mass along the principal axes, per mass
+    spread = np.maximum(0.5 * moments.sum() - moments, 0.0) / body.mass
+    top = float(spread.max())
+    if top <= 0:
+        return None
+    if spread.min() > 0.97 * top:
+        radius = float(np.sqrt(5.0 * spread.mean()))
+        return Shape("inertia", "sphere", (radius,), Transform(np.eye(3), body.com), opacity=SEEN)
+    for along in range(3):
+        a, b = spread[(along + 1) % 3], spread[(along + 2) % 3]
+        if abs(a - b) <= 0.02 * max(a, b) and max(a, b) > 1e-3 * top:
+            turned = Transform(np.roll(axes, 2 - along, axis=1), body.com)
+            size = (float(np.sqrt(2.0 * (a + b))), float(np.sqrt(12.0 * max(spread[along], 1e-3 * top))))
+            return Shape("inertia", "cylinder", size, turned, opacity=SEEN)
+    size = tuple(float(x) for x in np.sqrt(12.0 * np.maximum(spread, 1e-3 * top)))
+    return Shape("inertia", "box", size, Transform(axes, body.com), opacity=SEEN)
+
+
+def rod(name: str, a: Array, b: Array, radius: float, color: Color | None = None) -> Shape:
+    """A round bar from a to b."""
+    R, middle = between(np.asarray(a, dtype=float), np.asarray(b, dtype=float))
+    length = float(np.linalg.norm(np.asarray(b) - np.asarray(a)))
+    return Shape(name, "cylinder", (radius, length), Transform(R, middle), color)
+
+
+def moved(shape: Shape, T: Transform) -> Shape:
+    """The same shape, its body's frame placed at T."""
+    return replace(shape, placement=T.then(shape.placement))
+
+
+def radius_of(shape: Shape) -> float:
+    """A ball of this radius about the shape's centre holds it."""
+    s = shape.size
+    match shape.kind:
+        case "box":
+            return float(0.5 * np.linalg.norm(s))
+        case "cylinder":
+            return float(np.hypot(s[0], 0.5 * s[1]))
+        case "capsule":
+            return float(s[0] + 0.5 * s[1])
+        case "mesh":
+            return 0.05
+    return float(max(s))
