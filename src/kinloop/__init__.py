@@ -15,12 +15,17 @@ from kinloop.robot import Robot
 __version__ = "0.1.0"
 __all__ = [
     "Body", "Builder", "Closure", "Frame", "Joint", "KinloopError", "LoopNotClosed", "Mechanism", "ModelError", "Point",
-    "Robot", "Rows", "Weld",
-    "convert", "io", "load", "quantities", "robots", "scalar",
+    "Robot", "Rows", "Simulator", "Weld",
+    "convert", "io", "load", "quantities", "robots", "scalar", "sim",
 ]  # fmt: skip
 
 # Imported when first asked for, so that `import kinloop` stays quick.
-_LAZY = {"io": ("kinloop.io", None), "convert": ("kinloop.io", "convert")}
+_LAZY = {
+    "io": ("kinloop.io", None),
+    "convert": ("kinloop.io", "convert"),
+    "sim": ("kinloop.sim", None),
+    "Simulator": ("kinloop.sim", "Simulator"),
+}
 
 
 def __getattr__(name: str) -> Any:

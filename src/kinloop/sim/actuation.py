@@ -1,0 +1,143 @@
+"""Forces at joints: motors, servos, damping, springs.
+
+All of them act on coordinates of the spanning tree (a rotor, a link, whichever side the motor is on) and
+reach the independent ones through G^T. Damping, springs and servo gains are linear in the motion; the
+semi-implicit step takes them at its end,
+
+    f = -d (qd + h qdd) - s (q + h qd + h^2 qdd - rest)
+
+which is the force at its start with an armature h d + h^2 s added to the joint: stable for any gain, and
+seen by contacts too. RK4 and the adaptive integrator take them as they are.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.clusters import ClusterTree
+from kinloop.errors import MethodError, unknown
+from kinloop.model.topology import Topology
+from kinloop.spatial.transform import Array
+
+KINDS = ("torque", "position", "velocity")
+
+
+@dataclass(frozen=True)
+class Motor:
+    """An actuator on one coordinate of the spanning tree: `joint`, "joint" or "joint[2]", link or rotor.
+
+    "torque": the control is the force [N m, N]. "position": the control is a target, followed with gains
+    kp and kd. "velocity": the control is a target rate, followed with gain kd. `limit` bounds the force;
+    a servo with a limit is taken explicitly (a bounded force is not linear).
+    """
+
+    joint: str
+    kind: str = "torque"
+    kp: float = 0.0
+    kd: float = 0.0
+    limit: float = np.inf
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise MethodError(f"motor kind {self.kind!r} of {self.joint!r} is not one of {', '.join(KINDS)}")
+        if not (self.kp >= 0 and self.kd >= 0 and self.limit >= 0):
+            raise MethodError(f"gains and limit of the motor of {self.joint!r} must not be negative")
+
+
+@dataclass(frozen=True)
+class Drive:
+    """Where controls act: one motor and one spanning coordinate each, and the passive forces of the joints."""
+
+    motors: tuple[Motor, ...]
+    dofs: tuple[int, ...]
+    places: tuple[int, ...]  # in q; -1 for coordinates of joints that have no plain position
+    damping: Array
+    stiffness: Array
+    rest: Array
+    place_of: tuple[int, ...]
+
+    @property
+    def key(self) -> tuple:
+        motors = tuple((m.kind, m.kp, m.kd, m.limit, d) for m, d in zip(self.motors, self.dofs, strict=True))
+        return motors, tuple(self.damping), tuple(self.stiffness), tuple(self.rest)
+
+
+def make_drive(tree: ClusterTree, motors: Sequence[Motor | str] | None) -> Drive:
+    """The drive of a robot; `motors=None` puts a force on every independent coordinate."""
+    top = tree.top
+    if motors is None:
+        motors = [top.coordinates[d] for d in tree.independent_dofs]
+    made = tuple(m if isinstance(m, Motor) else Motor(m) for m in motors)
+    index = {name: d for d, name in enumerate(top.coordinates)}
+    for m in made:
+        if m.joint not in index:
+            raise unknown("coordinate", m.joint, index)
+    dofs = tuple(index[m.joint] for m in made)
+    place_of = _places(top)
+    for m, d in zip(made, dofs, strict=True):
+        if m.kind == "position" and place_of[d] < 0:
+            raise MethodError(f"coordinate {m.joint!r} has no plain position; a position servo needs one")
+
+    def figures(name: str) -> Array:
+        return np.array([getattr(j, name) for j in top.joints for _ in range(j.type.nv)], dtype=float)
+
+    plain = np.array([p >= 0 for p in place_of])
+    return Drive(
+        made, dofs, tuple(place_of[d] for d in dofs), figures("damping"), figures("stiffness") * plain,
+        figures("rest"), place_of,
+    )  # fmt: skip
+
+
+def _places(top: Topology) -> tuple[int, ...]:
+    """Place in q of every spanning velocity whose joint has as many positions as velocities, else -1."""
+    out: list[int] = []
+    for t, a in zip(top.types, top.q_of, strict=True):
+        out += list(range(a.start, a.stop)) if t.nq == t.nv else [-1] * t.nv
+    return tuple(out)
+
+
+def joint_forces(drive: Drive, q: Array, qd: Array, u: Array, h: float) -> Array:
+    """Forces on all spanning coordinates; with h > 0 those of the implicit step of that length."""
+    f = np.zeros(len(qd), dtype=np.result_type(q, qd, u))
+    for d in range(len(qd)):
+        s, damping = drive.stiffness[d], drive.damping[d]
+        if damping or s:
+            f[d] = f[d] - (damping + h * s) * qd[d]
+        if s:
+            f[d] = f[d] - s * (q[drive.place_of[d]] - drive.rest[d])
+    for k, (motor, d, place) in enumerate(zip(drive.motors, drive.dofs, drive.places, strict=True)):
+        f[d] = f[d] + motor_force(motor, u[k], q[place] if place >= 0 else 0.0, qd[d], h)
+    return f
+
+
+def motor_force(motor: Motor, u: Any, q: Any, qd: Any, h: float) -> Any:
+    """The force of one motor for the control u, at position q and rate qd."""
+    bounded = np.isfinite(motor.limit)
+    if motor.kind == "torque":
+        f = u
+    elif motor.kind == "velocity":
+        f = motor.kd * (u - qd)
+    else:
+        f = motor.kp * (u - q) - (motor.kd + (0.0 if bounded else h * motor.kp)) * qd
+    if bounded:
+        f = sc.minimum(sc.maximum(f, -motor.limit), motor.limit)
+    return f
+
+
+def implicit_tree(tree: ClusterTree, drive: Drive, h: float) -> ClusterTree:
+    """The tree whose joints carry what an implicit step of length h adds to their inertia."""
+    extra = h * drive.damping + h * h * drive.stiffness
+    for motor, d in zip(drive.motors, drive.dofs, strict=True):
+        if motor.kind != "torque" and not np.isfinite(motor.limit):
+            extra[d] += h * motor.kd + (h * h * motor.kp if motor.kind == "position" else 0.0)
+    if not np.any(extra):
+        return tree
+    top = copy.copy(tree.top)
+    top.armature = top.armature + extra
+    return ClusterTree(top, tree.clusters)

@@ -1,0 +1,117 @@
+"""Step kernels: one per choice of charts, and the loop that runs them over many steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from kinloop import compiler
+from kinloop import scalar as sc
+from kinloop.clusters import ClusterTree
+from kinloop.compute import _function_digests
+from kinloop.constraints import rows_of
+from kinloop.model.facts import facts
+from kinloop.robot import Robot
+from kinloop.sim.actuation import Drive, implicit_tree
+from kinloop.sim.closing import Gauge
+from kinloop.sim.steps import Stepper
+from kinloop.spatial.transform import Array
+
+FEEDBACK = ("q", "v", "qd", "watch")
+
+
+def charts_key(tree: ClusterTree) -> tuple:
+    """What tells the charts of two trees apart."""
+    return tuple((c.chart.rows, c.chart.dependent, c.chart.blocks) for c in tree if c.parts)
+
+
+class Engine:
+    """The step of a robot in certain charts, compiled, and what is needed to read its states."""
+
+    def __init__(
+        self, robot: Robot, tree: ClusterTree, drive: Drive, samples: dict, dt: float, method: str, contact: Any
+    ) -> None:
+        self.tree = tree
+        self.robot = Robot(robot.mechanism, robot.backend, _tree=tree)
+        self.gauge = Gauge(tree, samples)
+        implicit = implicit_tree(tree, drive, dt) if method == "semi_implicit" else tree
+        self.stepper = Stepper(implicit, tree, drive, self.gauge, dt, method, contact)
+        self._base = (facts(robot.mechanism), _function_digests(tree), charts_key(tree))
+        numbers = (tuple(map(tuple, self.gauge.scale.values())), tuple(self.gauge.typical.values()))
+        self._key = (*self._base, drive.key, numbers, dt, method, contact.key if contact else None)
+        self._step: Any = None
+        self._loops: Any = None
+
+    @property
+    def step(self) -> Any:
+        """The kernel of one step."""
+        if self._step is None:
+            self._step = self.kernel("step", self.stepper, self.stepper.inputs())
+        return self._step
+
+    def kernel(self, name: str, call: Any, inputs: dict[str, int]) -> Any:
+        """A kernel of this robot in these charts, or the same call on numbers where there is no compiler."""
+        key = (name, *self._key)
+        if self.robot.backend != "kernel" or not compiler.available():
+            return Interpreted(call, inputs)
+        return compiler.load_or_compile(key, lambda: sc.trace(call, inputs), name=name)
+
+    def loop_error(self, q: Array) -> Array:
+        """max |phi| of every loop and coupling (..., loops)."""
+        m, top = self.robot.mechanism, self.tree.top
+        parts: list[Any] = [*m.loops, *m.couplings]
+        if not parts:
+            return np.zeros((*q.shape[:-1], 0))
+        if self._loops is None:
+
+            def errors(q: Array) -> dict[str, Any]:
+                return {"error": np.array([_largest(rows_of(top, p, q).phi) for p in parts])}
+
+            self._loops = self.kernel("loop_error", errors, {"q": top.nq})
+        return self._loops(q)
+
+    def advance(
+        self, state: Mapping[str, Array], u: Array, bounds: Array, steps: int, every: int, keep: tuple[str, ...],
+        threads: int | None,
+    ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
+        """`steps` steps of all rows under u (B, steps or 1, nu): the last state, and outputs kept (B, n, ...)."""
+        state = {name: np.ascontiguousarray(state[name]) for name in FEEDBACK}
+        kept: dict[str, list[Array]] = {name: [] for name in keep}
+        names = list(self.step.outputs)
+        with np.errstate(all="ignore"):
+            for k in range(steps):
+                row = np.ascontiguousarray(u[:, min(k, u.shape[1] - 1)])
+                out = dict(zip(names, self.step(*state.values(), row, bounds, threads=threads), strict=True))
+                state = {name: out[f"{name}_next"] for name in FEEDBACK}
+                if (k + 1) % every == 0:
+                    for name in keep:
+                        kept[name].append(out[name])
+        return state, {name: np.stack(x, axis=1) for name, x in kept.items() if x}
+
+
+def _largest(phi: Array) -> Any:
+    out: Any = 0.0
+    for x in phi:
+        out = sc.maximum(out, sc.abs(x))
+    return out
+
+
+class Interpreted:
+    """The same call as a kernel's, row by row on numbers: for machines without llvmlite, and for debuggers."""
+
+    def __init__(self, call: Any, inputs: dict[str, int]) -> None:
+        self.call = call
+        probe = sc.trace(call, inputs)
+        self.outputs = {name: out.shape for name, out in probe.outputs.items()}
+
+    def __call__(self, *args: Array, threads: int | None = None) -> Any:
+        lead = np.broadcast_shapes(*(np.shape(a)[:-1] for a in args))
+        spread = [np.broadcast_to(a, (*lead, np.shape(a)[-1])) for a in args]
+        out = [np.empty((*lead, *shape)) for shape in self.outputs.values()]
+        with np.errstate(all="ignore"):
+            for k in np.ndindex(lead):
+                for x, name in zip(out, (row := self.call(*(a[k] for a in spread))), strict=True):
+                    x[k] = row[name]
+        return out[0] if len(out) == 1 else tuple(out)

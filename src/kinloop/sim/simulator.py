@@ -1,0 +1,229 @@
+"""The simulator: a robot, a step length, a ground; steps and rollouts of whole batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from kinloop.clusters import ClusterTree
+from kinloop.compute import checked
+from kinloop.errors import MethodError, ShapeError, SingularConfiguration
+from kinloop.robot import Robot
+from kinloop.sim.actuation import Motor, make_drive
+from kinloop.sim.adaptive import Field, rollout_adaptive
+from kinloop.sim.closing import sample_jacobians
+from kinloop.sim.engine import Engine, charts_key
+from kinloop.sim.recording import Recorder
+from kinloop.sim.result import Rollout, State
+from kinloop.sim.rows import Rows
+from kinloop.spatial.transform import Array
+
+INTEGRATORS = ("semi_implicit", "rk4", "adaptive")
+CHUNK = 250
+
+
+class Simulator:
+    """Simulates a robot on closed loops, with or without ground, one state or a batch.
+
+    `motors` says where controls act (`Motor`s or coordinate names); by default a control is `tau`, the
+    force on the robot's independent coordinates. `integrator`: "semi_implicit" (the default; the only one
+    that takes contact), "rk4", "adaptive". Charts change by themselves; `v` is always given and recorded
+    in the robot's own coordinates.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        dt: float = 1e-3,
+        ground: Any = None,
+        integrator: str = "semi_implicit",
+        contacts: Any = None,
+        motors: Sequence[Motor | str] | None = None,
+        limits: bool = True,
+        iterations: int | None = None,
+        tolerance: float = 1e-10,
+    ) -> None:
+        if integrator not in INTEGRATORS:
+            raise MethodError(f"integrator {integrator!r} is not one of {', '.join(map(repr, INTEGRATORS))}")
+        if not (np.isfinite(dt) and dt > 0):
+            raise MethodError(f"dt must be a positive number of seconds, received {dt!r}")
+        self.robot, self.dt, self.integrator, self.ground = robot, float(dt), integrator, ground
+        self.tolerance = float(tolerance)
+        self.drive = make_drive(robot.tree, motors)
+        self.contact = self._contact(ground, contacts, limits, iterations)
+        self._samples = sample_jacobians(robot.tree)
+        self._engines: dict[tuple, Engine] = {}
+        self._fields: dict[tuple, Field] = {}
+
+    def _contact(self, ground: Any, contacts: Any, limits: bool, iterations: int | None) -> Any:
+        return None
+
+    @property
+    def nu(self) -> int:
+        """Number of controls."""
+        return len(self.drive.motors)
+
+    @property
+    def control_names(self) -> list[str]:
+        return [m.joint for m in self.drive.motors]
+
+    def engine(self, tree: ClusterTree | None = None) -> Engine:
+        """The engine for a tree's charts, made once."""
+        tree = tree or self.robot.tree
+        key = charts_key(tree)
+        if key not in self._engines:
+            self._engines[key] = Engine(
+                self.robot, tree, self.drive, self._samples, self.dt, self.integrator, self.contact
+            )
+        return self._engines[key]
+
+    def field(self, engine: Engine) -> Field:
+        """The right-hand side of the adaptive integrator in an engine's charts, made once."""
+        key = charts_key(engine.tree)
+        if key not in self._fields:
+            self._fields[key] = Field(engine)
+        return self._fields[key]
+
+    def state(self, q: Any = None, v: Any = None, t: Any = 0.0, qd: Any = None) -> State:
+        """A batch of states from closed positions q and velocities v (zero if left out), or spanning qd."""
+        robot = self.robot
+        q = np.atleast_2d(checked("q", robot.neutral() if q is None else q, robot.nq))
+        robot.check_closed(q, 1e-8)
+        if qd is None:
+            v = np.atleast_2d(checked("v", np.zeros(robot.nv) if v is None else v, robot.nv))
+            rows = max(len(q), len(v))
+            q, v = (np.broadcast_to(x, (rows, x.shape[1])).copy() for x in (q, v))
+            qd = np.atleast_2d(robot.spanning_velocity(q, v))
+            if not np.all(np.isfinite(qd)):
+                row = int(np.argwhere(~np.all(np.isfinite(qd), axis=1))[0, 0])
+                raise SingularConfiguration(
+                    f"at q of row {row} the coordinates {robot.independent_names} do not determine the motion; "
+                    "start elsewhere, or give the velocities of all joints as qd="
+                )
+        qd = np.atleast_2d(checked("qd", qd, robot.n_spanning))
+        rows = max(len(q), len(qd))
+        q, qd = (np.broadcast_to(x, (rows, x.shape[1])).copy() for x in (q, qd))
+        return State(q, qd, np.broadcast_to(np.asarray(t, dtype=float), (rows,)).copy(), np.ones(rows, dtype=bool))
+
+    def rows_of(self, state: State) -> Rows:
+        rows = Rows(self.engine, self._samples, self.dt)
+        engine = self.engine()
+        rows.start(engine, state.q, state.qd[:, engine.tree.independent_dofs], state.qd)
+        rows.state["watch"][~state.ok, 0] = 4.0
+        return rows
+
+    def step(self, state: State, u: Any = None) -> State:
+        """The state one dt later under controls u (nu,) or (B, nu)."""
+        if self.integrator == "adaptive":
+            raise MethodError("the adaptive integrator has no single step; use rollout")
+        u = np.zeros(self.nu) if u is None else u
+        u = np.broadcast_to(np.atleast_2d(checked("u", u, self.nu)), (len(state), self.nu))
+        return self._run(state, u[:, None], 1, Recorder(self, (), 1, 1, len(state)), None, None)[0]
+
+    def rollout(
+        self,
+        q0: Any = None,
+        v0: Any = None,
+        controls: Any = None,
+        *,
+        steps: int | None = None,
+        record: Sequence[str] = ("q", "v"),
+        every: int = 1,
+        threads: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+        state: State | None = None,
+    ) -> Rollout:
+        """Simulate a horizon for all rows at once.
+
+        `controls`: None, (nu,) held, (T, nu) for all rows, (B, T, nu), or a function (t, state) -> (B, nu)
+        called once per step. `record` names what to keep after every `every`-th step: q, v, qd, energy,
+        kinetic_energy, potential_energy, loop_error, and with contact contact_force, gap, residual.
+        `progress(done, steps)` is called now and then.
+        """
+        single = state is None and np.ndim(q0) <= 1 and np.ndim(v0) <= 1 and np.ndim(controls) < 3
+        state = self.state(q0, v0) if state is None else state
+        u, steps, state = self._controls(controls, steps, state)
+        recorder = Recorder(self, tuple(record), every, steps, len(state))
+        if self.integrator == "adaptive":
+            return rollout_adaptive(self, state, u, steps, recorder, single)
+        final, rows = self._run(state, u, steps, recorder, threads, progress)
+        return recorder.result(final, rows, state, single)
+
+    def _controls(self, controls: Any, steps: int | None, state: State) -> tuple[Any, int, State]:
+        if callable(controls):
+            if steps is None:
+                raise MethodError("a control function needs steps=, the number of steps to take")
+            return controls, int(steps), state
+        u = checked("controls", np.zeros(self.nu) if controls is None else controls, self.nu)
+        if u.ndim > 3:
+            raise ShapeError(f"controls must have shape (nu,), (T, nu) or (B, T, nu), received {u.shape}")
+        steps = int(steps) if steps is not None else (u.shape[-2] if u.ndim > 1 else 0)
+        if steps < 1:
+            raise MethodError("say how many steps to take: steps=, or controls with a time axis (T, nu)")
+        if u.ndim > 1 and u.shape[-2] < steps:
+            raise ShapeError(f"controls have {u.shape[-2]} steps, {steps} are asked for")
+        u = u.reshape(1, -1, self.nu) if u.ndim < 3 else u
+        rows = max(len(state), len(u))
+        if len(state) not in (1, rows) or len(u) not in (1, rows):
+            raise ShapeError(f"{len(state)} states and controls for {len(u)} rows do not match")
+        if len(state) < rows:
+            state = State(*(np.repeat(x, rows, axis=0) for x in (state.q, state.qd, state.t, state.ok)))
+        return np.broadcast_to(u, (rows, *u.shape[1:])), steps, state
+
+    def _run(
+        self, state: State, u: Any, steps: int, recorder: Recorder, threads: int | None, progress: Any
+    ) -> tuple[State, Rows]:
+        rows = self.rows_of(state)
+        chunk = 1 if callable(u) else max(recorder.every, CHUNK // recorder.every * recorder.every)
+        for start in range(0, steps, chunk):
+            n = min(chunk, steps - start)
+            if callable(u):
+                asked = checked("u", u(start * self.dt, self.read(rows, state)), self.nu)
+                control = np.broadcast_to(asked, (len(state), self.nu))[:, None]
+            else:
+                control = u if u.shape[1] == 1 else u[:, start : start + n]
+            self._chunk(rows, control, start, n, recorder, threads)
+            if progress is not None:
+                progress(start + n, steps)
+        return self.read(rows, state), rows
+
+    def _chunk(self, rows: Rows, u: Array, start: int, n: int, recorder: Recorder, threads: int | None) -> None:
+        """Bring every row n steps further, whatever charts it needs on the way."""
+        rows.bounds[:, 2] = start + n
+        for index in range(len(rows.engines)):
+            k = np.flatnonzero(rows.engine_of == index)
+            if len(k):
+                self._advance(rows, k, u[k], start, n, recorder, threads)
+        while len(waiting := rows.stopped()):
+            for k in waiting:
+                rows.help(int(k))
+                if rows.state["watch"][k, 0] == 1.0:
+                    done = int(rows.state["watch"][k, 1])
+                    recorder.fill(rows, int(k), done)
+                    if done < start + n:
+                        shifted = u[[k]] if u.shape[1] == 1 else u[[k], done - start :]
+                        self._advance(rows, np.array([k]), shifted, done, start + n - done, recorder, threads)
+        rows.relax_bounds()
+
+    def _advance(
+        self, rows: Rows, k: Array, u: Array, start: int, n: int, recorder: Recorder, threads: int | None
+    ) -> None:
+        engine = rows.engines[rows.engine_of[k[0]]]
+        every = recorder.every if start % recorder.every == 0 else 1
+        keep = recorder.keep(engine)
+        state = {name: x[k] for name, x in rows.state.items()}
+        state, kept = engine.advance(state, u, rows.bounds[k], n, every, keep, threads)
+        rows.take(k, state)
+        recorder.store(engine, k, start, every, kept)
+
+    def read(self, rows: Rows, before: State) -> State:
+        """The spanning states of all rows."""
+        q, qd = rows.state["q"].copy(), np.empty_like(rows.state["qd"])
+        for index, engine in enumerate(rows.engines):
+            k = np.flatnonzero(rows.engine_of == index)
+            if len(k):
+                qd[k] = engine.robot.spanning_velocity(q[k], rows.state["v"][k])
+        watch = rows.state["watch"]
+        return State(q, qd, before.t + watch[:, 1] * self.dt, watch[:, 0] == 1.0)

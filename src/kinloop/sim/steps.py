@@ -1,0 +1,106 @@
+"""The step as one function of numbers or symbols: what is traced into a kernel.
+
+A row carries its state (q, v), the `status` it is in and the smallest `volume` of its loops so far. A row
+whose status is not `RUNNING` stays as it is, whatever the others do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.clusters import ClusterTree
+from kinloop.sim.actuation import Drive
+from kinloop.sim.closing import ROUNDS, Gauge, close_dependents
+from kinloop.sim.flight import free_fall, runge_kutta, smooth, spanning
+from kinloop.spatial.transform import Array
+
+RUNNING, CHART, OPEN, DIVERGED = 1.0, 2.0, 3.0, 4.0
+"""Status of a row: on its way; stopped before a step that its chart would spoil; stopped before a step that
+did not close its loops; stopped before a step that led to infinity."""
+
+OPENING = 1e-7
+"""The last Newton correction a closed step may have [m, rad]: the next would be its square."""
+
+MAX_SPEED = 1e7
+"""What is faster [1/s] has diverged."""
+
+
+@dataclass(frozen=True)
+class Stepper:
+    """What one kernel computes: a tree in its charts, its drive, the step length and the method."""
+
+    tree: ClusterTree  # with the inertia of implicit forces where the method takes them so
+    plain: ClusterTree
+    drive: Drive
+    gauge: Gauge
+    dt: float
+    method: str
+    contact: Any = None
+
+    def inputs(self) -> dict[str, int]:
+        top, controls = self.tree.top, len(self.drive.motors)
+        return {"q": top.nq, "v": self.tree.nv, "qd": top.n_spanning, "watch": 3, "u": controls, "bounds": 3}
+
+    def __call__(self, q: Array, v: Array, qd: Array, watch: Array, u: Array, bounds: Array) -> dict[str, Any]:
+        """One step of one row.
+
+        `watch` is (status, steps taken, smallest volume seen), `bounds` (largest reach, smallest volume,
+        steps to take in all); `qd` is where the spanning velocity was heading when q was reached.
+        """
+        step = self._rk4 if self.method == "rk4" else self._semi_implicit
+        moved = step(q, v, u)
+        reach, volume = self.gauge(q)
+        fits = sc.logical_and(reach <= bounds[0], bounds[1] <= volume)
+        closed = moved.pop("correction") <= OPENING
+        sane = _sane([*moved["q_next"], *moved["v_next"]])
+        code = sc.where(fits, sc.where(sane, sc.where(closed, RUNNING, OPEN), DIVERGED), CHART)
+        running = sc.logical_and(_equal(watch[0], RUNNING), watch[1] < bounds[2])
+        status = sc.where(running, code, watch[0])
+        go = sc.logical_and(running, _equal(status, RUNNING))
+        for name, old in (("q_next", q), ("v_next", v), ("qd_next", qd)):
+            moved[name] = _choose(go, moved[name], old)
+        lowest = sc.where(sc.logical_and(running, volume < watch[2]), volume, watch[2])
+        moved["watch_next"] = np.array([status, sc.where(go, watch[1] + 1.0, watch[1]), lowest])
+        return {k: np.asarray(x) for k, x in moved.items()}
+
+    def _semi_implicit(self, q: Array, v: Array, u: Array) -> dict[str, Any]:
+        h, top = self.dt, self.tree.top
+        turning = self.contact.bodies if self.contact else ()
+        s = smooth(self.tree, self.drive, q, v, u, h, turning)
+        v_free = v + h * s.a
+        if self.contact:
+            hit = self.contact(self.tree, s, q, v, v_free, h)
+            v_next, travel, extra = hit.v, hit.travel, hit.records
+        else:
+            v_next, travel, extra = v_free, h * v_free + free_fall(self.tree, q, h), {}
+        # dependents to second order, so that two rounds of Newton close them to rounding
+        shift = spanning(self.tree, s.kin, travel) + (0.5 * h * h) * s.g
+        q_next, correction = close_dependents(self.tree, top.integrate(q, shift), ROUNDS)
+        qd_next = spanning(self.tree, s.kin, v_next) + h * s.g
+        return {"q_next": q_next, "v_next": v_next, "qd_next": qd_next, "correction": correction, **extra}
+
+    def _rk4(self, q: Array, v: Array, u: Array) -> dict[str, Any]:
+        start = smooth(self.plain, self.drive, q, v, u, 0.0)
+        q1, v1, correction = runge_kutta(self.plain, self.drive, q, start.qd, u, self.dt)
+        qd_next = spanning(self.plain, start.kin, v1) + self.dt * start.g
+        return {"q_next": q1, "v_next": v1, "qd_next": qd_next, "correction": correction}
+
+
+def _equal(a: Any, b: float) -> Any:
+    return sc.logical_and(a <= b, b <= a)
+
+
+def _sane(values: list[Any]) -> Any:
+    ok: Any = True
+    for x in values:
+        ok = sc.logical_and(ok, sc.abs(x) < MAX_SPEED)
+    return ok
+
+
+def _choose(go: Any, new: Array, old: Array) -> Array:
+    dtype = object if sc.is_symbolic(go, new, old) else float
+    return np.array([sc.where(go, a, b) for a, b in zip(new, old, strict=True)], dtype=dtype)
