@@ -1,0 +1,49 @@
+"""Every example runs as a user would run it, and prints what it promises."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+EXAMPLES = {path.stem: path for path in sorted((REPOSITORY / "examples").glob("*.py"))}
+
+TELLING = {
+    "batch": r"relative difference \d",
+    "cam": r"180 +12\.00 ",
+    "derivatives": r"t = 3\.00 s: crank off by .0\.0\d+ rad, pole by .0\.00\d+ rad",
+    "four_bar": r"torque back from the motion: 0\.800000 N m",
+    "geared_arm": r"approximate_rnea +torque errors",
+    "load_file": r"'pin': 0\.0, 'thumb_joint_mimic': 0\.0",
+    "randomize": r"at nominal values the two agree to \d\.\de-1\d",
+    "tello_loads": r"weight (\S+) N, contacts push up with \1 N",
+}
+
+
+def run(path: Path) -> str:
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY / "src")}
+    done = subprocess.run(
+        [sys.executable, str(path)], capture_output=True, text=True, env=environment, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_example_is_listed():
+    assert set(EXAMPLES) == set(TELLING)
+
+
+@pytest.mark.parametrize("name", TELLING)
+def test_example_runs_and_tells_something(name):
+    printed = run(EXAMPLES[name])
+    assert re.search(TELLING[name], printed), printed
+
+
+@pytest.mark.parametrize("name", TELLING)
+def test_example_is_short(name):
+    assert len(EXAMPLES[name].read_text(encoding="utf-8").splitlines()) < 60
