@@ -12,11 +12,13 @@ ET.register_namespace("drake", "http://drake.mit.edu")
 VALUES = [
     "", " ", "nan", "inf", "-inf", "1e400", "-1", "0", "1e300", "-1e9", "abc", "1 2", "0 0 0", "1 nan 0", "1,2,3",
     "1_0 0 0", "0x10", "true", "False", "world", "../../etc/passwd", "/etc/passwd", "package://../../x", "\u00e9\u4e2d",
-    "a" * 5000, "1 " * 4000, "${x}", "&lt;", "%s%n", "'; drop", "null", "1e-320", "-0.0", "2147483648", "99999999999999999999",
+    "a" * 5000, "1 " * 4000, "${x}", "&lt;", "%s%n", "'; drop", "null", "1e-320", "-0.0", "2147483648",
+    "99999999999999999999",
 ]  # fmt: skip
 TAGS = [
     "link", "joint", "loop", "coupling", "loop_joint", "mimic", "inertia", "origin", "axis", "body", "geom", "equality",
-    "connect", "include", "attach", "mesh", "weird_loop", "constraint", "gazebo", "model", "replicate", "freejoint", "pose",
+    "connect", "include", "attach", "mesh", "weird_loop", "constraint", "gazebo", "model", "replicate", "freejoint",
+    "pose",
 ]  # fmt: skip
 
 
@@ -109,8 +111,8 @@ def nest(root: ET.Element, rng: random.Random) -> None:
 
 
 STRUCTURAL: list[Callable] = [
-    change_value, change_value, change_value, change_digit, change_digit, drop_attribute, rename_attribute, drop_element,
-    duplicate_element, move_element, rename_element, swap_names, nest,
+    change_value, change_value, change_value, change_digit, change_digit, drop_attribute, rename_attribute,
+    drop_element, duplicate_element, move_element, rename_element, swap_names, nest,
 ]  # fmt: skip
 
 

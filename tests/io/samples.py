@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (model text)
 """Small valid models of every dialect, written for the tests, and where real ones are looked for."""
 
 from __future__ import annotations

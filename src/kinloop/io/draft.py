@@ -33,6 +33,7 @@ class Draft:
     loops: list[tuple[Loop, Where]] = field(default_factory=list)
     couplings: list[tuple[Coupling | PathCoupling, Where]] = field(default_factory=list)
     frames: list[tuple[Frame, Where]] = field(default_factory=list)
+    constraints: set[str] = field(default_factory=set)
     dependent: set[str] = field(default_factory=set)
     gravity: Any = (0.0, 0.0, -9.81)
     extras: dict = field(default_factory=dict)
@@ -59,8 +60,11 @@ class Draft:
         self.couplings.append((coupling, where))
 
     def _new_constraint(self, name: str, where: Where) -> None:
-        if any(name == c.name for c, _ in (*self.loops, *self.couplings)):
+        if name in self.constraints:
             raise where.error(f"a second loop or coupling is named {name!r}; their names must be unique")
+        if len(self.constraints) >= 4 * self.options.limits.bodies:
+            raise where.error(f"is loop or coupling number {len(self.constraints) + 1}, more than limits allow")
+        self.constraints.add(name)
 
     def known_link(self, name: str, where: Where, world: bool = True) -> str:
         """`name`, if the file has such a link (or it is the world)."""

@@ -46,6 +46,8 @@ def read_mjcf(root: Node, path: Path, roots: Roots, options: Options, notes: Not
     if model.nbody - 1 > options.limits.bodies:
         raise root.error(f"has {model.nbody - 1} bodies; limits allow {options.limits.bodies}")
     reader = _Reader(model, Draft(root.get("model") or path.stem, root.where, options, notes))
+    if model.ngeom > options.limits.shapes:
+        raise root.error(f"has {model.ngeom} geoms; limits allow {options.limits.shapes} shapes")
     for b in range(1, model.nbody):
         reader.body(b)
     draft, names = reader.draft, reader.names

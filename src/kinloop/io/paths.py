@@ -31,15 +31,27 @@ class Roots:
         for root in (*self.named.values(), *self.declared):
             if not root.is_dir():
                 raise ModelError(f"packages: {str(root)!r} is not a directory; declare directories that exist")
+        self._folders: dict[str, Path] = {}
+        self._found: dict[str, Path | None] = {}
         self.roots = [self.directory, *self.named.values(), *self.declared]
 
     def inside(self, path: Path) -> Path | None:
         """The resolved path if it lies inside a root, else None."""
         try:
-            real = path.resolve()
+            real = self._resolved(path)
         except (OSError, RuntimeError, ValueError):
             return None
         return real if any(real == root or root in real.parents for root in self.roots) else None
+
+    def _resolved(self, path: Path) -> Path:
+        """`path.resolve()`, with the folders of a model resolved once."""
+        if path.name in ("", ".", ".."):
+            return path.resolve()
+        folder = str(path.parent)
+        if folder not in self._folders:
+            self._folders[folder] = path.parent.resolve()
+        real = self._folders[folder] / path.name
+        return real.resolve() if real.is_symlink() else real
 
     def candidates(self, reference: str) -> list[Path]:
         """Where a reference may point: package:// and model:// names, file:// and plain paths."""
@@ -63,6 +75,11 @@ class Roots:
 
     def find(self, reference: str) -> Path | None:
         """The existing regular file that a reference means, inside the roots; None if there is none."""
+        if reference not in self._found:
+            self._found[reference] = self._search(reference)
+        return self._found[reference]
+
+    def _search(self, reference: str) -> Path | None:
         if not reference or "\0" in reference or len(reference) > 4096:
             return None
         for candidate in self.candidates(reference):

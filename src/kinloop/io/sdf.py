@@ -24,7 +24,7 @@ from kinloop.model import joints as jt
 from kinloop.spatial import Transform, rotation_quaternion
 
 
-@dataclass
+@dataclass(eq=False)
 class _Joint:
     """A joint of the file: its ends and the pose of its frame in the model at rest."""
 
@@ -43,7 +43,7 @@ def read_sdf(root: Node, path: Path, roots: Roots, options: Options, notes: Note
         raise root.error(f"holds {len(models)} models or includes; kinloop reads files with exactly one model")
     model = models[0]
     draft = Draft(model.get("name") or path.stem, model.where, options, notes)
-    reader = _Reader(draft, model, Shapes(roots, notes))
+    reader = _Reader(draft, model, Shapes(roots, notes, options.limits.shapes))
     reader.links()
     reader.joints()
     for node in model:
@@ -117,7 +117,7 @@ class _Reader:
             return x
 
         carried: set[str] = set()
-        chosen: list[_Joint] = []
+        chosen: dict[_Joint, None] = {}
         for forward in (True, False):
             for j in joints:
                 if j in chosen or (forward and (j.child in carried or j.child == WORLD)):
@@ -125,12 +125,13 @@ class _Reader:
                 if find(j.parent) != find(j.child):
                     group[find(j.parent)] = find(j.child)
                     carried.add(j.child)
-                    chosen.append(j)
+                    chosen[j] = None
         near: dict[str, list[_Joint]] = {}
         for j in chosen:
             near.setdefault(j.parent, []).append(j)
             near.setdefault(j.child, []).append(j)
-        roots = [name for name in links if not any(j.child == name for j in chosen)] + links
+        children = {j.child for j in chosen}
+        roots = [name for name in links if name not in children] + links
         out: list[tuple[str, _Joint | None, bool]] = []
         seen = {WORLD}
         for root in (WORLD, *roots):

@@ -103,6 +103,7 @@ def read_link(node: Node, name: str, own: Transform, shapes: Shapes) -> Link:
         link.inertia = 0.5 * (turned_inertia + turned_inertia.T)
     for role in ("visual", "collision"):
         for shape in node.all(role):
+            shapes.counted(shape)
             found = _shape(shape, role, own, shapes)
             if found is not None:
                 link.geometry.append(found)

@@ -16,8 +16,9 @@ Color = tuple[float, float, float, float]
 class Shapes:
     """Reads shapes of a URDF; meshes not found are counted and reported once."""
 
-    def __init__(self, roots: Roots, notes: Notes) -> None:
-        self.roots, self.notes = roots, notes
+    def __init__(self, roots: Roots, notes: Notes, limit: int = 4_000) -> None:
+        self.roots, self.notes, self.limit = roots, notes, limit
+        self.count = 0
         self.colors: dict[str, Color] = {}
         self.missing: list[tuple[Node, str]] = []
         self.outside: list[tuple[Node, str]] = []
@@ -43,6 +44,7 @@ class Shapes:
         out = []
         for role in ("visual", "collision"):
             for node in link.all(role):
+                self.counted(node)
                 shape = node.first("geometry")
                 kind = next((c for c in shape if c.tag in _SIZES), None) if shape is not None else None
                 if kind is None:
@@ -63,6 +65,11 @@ class Shapes:
                 kind.tag, _SIZES[kind.tag](kind), pose_of(node.first("origin")), role, node.get("name") or "",
                 mesh, path, self.color(node.first("material")),
             )  # fmt: skip
+
+    def counted(self, node: Node) -> None:
+        self.count += 1
+        if self.count > self.limit:
+            raise node.error(f"is shape number {self.count}; limits allow {self.limit} shapes")
 
     def find(self, node: Node, reference: str) -> str | None:
         found = self.roots.find(reference)

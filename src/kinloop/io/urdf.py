@@ -29,7 +29,7 @@ SILENT = {
 def read_urdf(robot: Node, path: Path, roots: Roots, options: Options, notes: Notes) -> Mechanism:
     """The mechanism of a `<robot>`."""
     draft = Draft(robot.get("name") or path.stem, robot.where, options, notes)
-    shapes = Shapes(roots, notes)
+    shapes = Shapes(roots, notes, options.limits.shapes)
     shapes.named_materials(robot)
     for node in robot:
         if node.tag == "link":

@@ -21,10 +21,12 @@ from kinloop.io.failure import ModelFileError, Where
 class Limits:
     """What a model file may ask for before it is refused."""
 
-    file_bytes: int = 20_000_000
-    elements: int = 200_000
+    file_bytes: int = 10_000_000
+    elements: int = 50_000
     depth: int = 100
-    bodies: int = 1_500
+    attributes: int = 200
+    bodies: int = 400
+    shapes: int = 4_000
     mesh_bytes: int = 200_000_000
 
 
@@ -97,6 +99,8 @@ class _Grower(ContentHandler):
         self.count += 1
         if self.count > self.limits.elements:
             raise node.error(f"is element number {self.count}; a model may have {self.limits.elements} elements")
+        if len(node.attrib) > self.limits.attributes:
+            raise node.error(f"has {len(node.attrib)} attributes; an element may have {self.limits.attributes}")
         if len(self.open) >= self.limits.depth:
             raise node.error(f"is nested {len(self.open) + 1} deep; a model may nest {self.limits.depth} elements")
         if self.open:
@@ -134,7 +138,8 @@ def read_bytes(path: Path, limit: int, where: Where | None = None) -> bytes:
 def parse_xml(data: bytes, file: str, limits: Limits) -> Node:
     """The root element of an XML document, or a `ModelFileError` with the line that breaks it."""
     grower = _Grower(file, limits)
-    parser = DefusedExpatParser(forbid_dtd=True, forbid_entities=True, forbid_external=True)
+    whole = len(data) + 1  # read in one piece: tokens cut by chunks would be scanned again and again
+    parser = DefusedExpatParser(bufsize=whole, forbid_dtd=True, forbid_entities=True, forbid_external=True)
     parser.setContentHandler(grower)
     try:
         parser.parse(io.BytesIO(data))
