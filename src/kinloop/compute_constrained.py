@@ -12,6 +12,7 @@ from kinloop import compiler, compute
 from kinloop import scalar as sc
 from kinloop.algorithms.constrained_methods import Method, method_of
 from kinloop.algorithms.motion_constraints import Closure, MotionConstraint, Placed
+from kinloop.clusters import ClusterTree
 from kinloop.constraints import rows_of
 from kinloop.errors import ConflictingConstraints, MethodError, ModelError
 from kinloop.model.facts import facts
@@ -60,23 +61,43 @@ def constrained_dynamics(
     method: str | None,
     f_ext: Any,
     on_conflict: str,
+    compliance: float | None,
 ) -> tuple[Array, Array]:
     """Accelerations and multipliers at one state or a batch of them."""
     if on_conflict not in ("error", "least_squares"):
         raise MethodError(f"on_conflict {on_conflict!r} is not one of 'error', 'least_squares'")
     placed = place(robot, constraints)
-    tree = robot.tree
-    given = [compute.checked(n, x, s) for n, x, s in zip(("q", "v", "tau"), (q, v, tau), (tree.top.nq, tree.nv, tree.nv))]
-    if f_ext is not None:
-        wrenches = compute.checked_wrenches(f_ext, len(tree.top))
-        given.append(wrenches.reshape(*wrenches.shape[:-2], -1))
-    a, multipliers, residual = _solve(robot, "constrained_dynamics", method, placed, given, f_ext is not None)
+    given = _checked(robot, {"q": q, "v": v, "tau": tau}, placed, f_ext)
+    forces = f_ext is not None
+    a, multipliers, residual = _solve(robot, "constrained_dynamics", method, placed, given, forces, compliance)
     bad = _conflicts(a, residual)
     if np.any(bad):
         if on_conflict == "error":
             raise _conflict(placed, np.atleast_2d(residual.reshape(-1, residual.shape[-1]))[bad.ravel()][0])
-        a, multipliers, _ = _solve(robot, "constrained_dynamics", "least_squares", placed, given, f_ext is not None)
+        a, multipliers, _ = _solve(robot, "constrained_dynamics", "least_squares", placed, given, forces)
     return a, multipliers
+
+
+def delassus(robot: Robot, q: Any, constraints: Sequence[MotionConstraint], x: Any, method: str | None) -> Array:
+    """J M^-1 J^T of the constraints' rows, or its inverse applied to x."""
+    placed = place(robot, constraints)
+    if x is None:
+        return _solve(robot, "delassus", method, placed, _checked(robot, {"q": q}, placed), False)[0]
+    return _solve(robot, "delassus_solve", method, placed, _checked(robot, {"q": q, "x": x}, placed), False)[0]
+
+
+def input_sizes(robot: Robot, placed: Sequence[Placed]) -> dict[str, int]:
+    nv = robot.tree.nv
+    return {"q": robot.tree.top.nq, "v": nv, "tau": nv, "x": sum(p.constraint.size for p in placed)}
+
+
+def _checked(robot: Robot, given: dict[str, Any], placed: Sequence[Placed], f_ext: Any = None) -> list[Array]:
+    sizes = input_sizes(robot, placed)
+    out = [compute.checked(name, x, sizes[name]) for name, x in given.items()]
+    if f_ext is not None:
+        wrenches = compute.checked_wrenches(f_ext, len(robot.tree.top))
+        out.append(wrenches.reshape(*wrenches.shape[:-2], -1))
+    return out
 
 
 def _conflicts(a: Array, residual: Array) -> Array:
@@ -97,64 +118,101 @@ def _conflict(placed: Sequence[Placed], residual: Array) -> ConflictingConstrain
 
 
 def _solve(
-    robot: Robot, quantity: str, method: str | None, placed: list[Placed], given: list[Array], forces: bool
-) -> Any:
+    robot: Robot,
+    quantity: str,
+    method: str | None,
+    placed: list[Placed],
+    given: list[Array],
+    forces: bool,
+    compliance: float | None = None,
+) -> tuple[Array, ...]:
     """The outputs of a solver, less the count of rows lost: such states are computed again from numbers."""
     name, entry = method_of(quantity, method)
 
-    def one(*rows: Array) -> Any:
-        out = run(entry, robot.tree, placed, rows, forces, None)
-        return tuple(np.asarray(x, dtype=float) for x in out)
+    def one(*rows: Array) -> tuple[Array, ...]:
+        out = run(entry, robot.tree, placed, rows, forces, None, compliance)
+        return tuple(np.asarray(x, dtype=float) for x in out)[: max(1, len(entry.outputs) - 1)]
 
-    if robot.backend == "kernel" and entry.traced and compute._can_compile():
-        made = kernel(robot, quantity, name, placed, forces, "float64", True)
-        numbers = all_numbers(placed)
-        *out, lost = made(*given, *([numbers] if len(numbers) else []))
-        if not np.any(lost):
-            return tuple(out)
-        lead = np.shape(lost)
-        spread = [np.broadcast_to(x, (*lead, x.shape[-1])) for x in given]
-        out = [np.array(x) for x in out]
-        for index in np.argwhere(lost) if lead else [()]:
-            for x, y in zip(out, one(*(z[tuple(index)] for z in spread)), strict=False):
-                x[tuple(index)] = y
-        return tuple(out)
     with np.errstate(all="ignore"):
-        return compute.rowwise(one, *given)[:-1]
+        if not (robot.backend == "kernel" and entry.traced and compute._can_compile()):
+            return compute.rowwise(one, *given)  # type: ignore[return-value]
+        made = kernel(robot, quantity, name, placed, forces, "float64", True, compliance)
+        numbers = all_numbers(placed)
+        out = made(*given, *([numbers] if len(numbers) else []))
+        if len(entry.outputs) == 1:
+            return (out,)
+        *out, lost = out
+        return _again(out, lost, one, given) if np.any(lost) else tuple(out)
+
+
+def _again(out: list[Array], lost: Array, one: Any, given: list[Array]) -> tuple[Array, ...]:
+    """The same outputs, with states where rows were lost taken from numbers."""
+    lead = np.shape(lost)
+    spread = [np.broadcast_to(x, (*lead, x.shape[-1])) for x in given]
+    out = [np.array(x) for x in out]
+    for index in np.argwhere(lost) if lead else [()]:
+        for x, y in zip(out, one(*(z[tuple(index)] for z in spread)), strict=True):
+            x[tuple(index)] = y
+    return tuple(out)
 
 
 def all_numbers(placed: Sequence[Placed]) -> Array:
     return np.concatenate([np.zeros(0), *(p.constraint.numbers() for p in placed)])
 
 
-def run(entry: Method, tree: Any, placed: Sequence[Placed], arrays: Sequence[Array], forces: bool, plan: Any) -> tuple:
+def run(
+    entry: Method,
+    tree: ClusterTree,
+    placed: Sequence[Placed],
+    arrays: Sequence[Array],
+    forces: bool,
+    plan: Any,
+    compliance: float | None,
+) -> tuple[Array, ...]:
     """One solver on numbers or symbols; with `forces` the last array is f_ext, flat."""
     given = [np.asarray(x) for x in arrays]
-    f_ext = given.pop().reshape(len(tree.top), 6) if forces else None
-    result = entry.solve(tree, *given, placed, f_ext=f_ext, plan=plan) if forces else entry.solve(tree, *given, placed, plan=plan)
+    options: dict[str, Any] = {"f_ext": given.pop().reshape(len(tree.top), 6)} if forces else {}
+    if entry.soft and compliance is not None:
+        options["compliance"] = compliance
+    result = entry.solve(tree, *given, placed, plan=plan, **options)
     return tuple(np.asarray(x) for x in result) if isinstance(result, tuple) else (np.asarray(result),)
 
 
 def kernel(
-    robot: Robot, quantity: str, method: str | None, placed: Sequence[Placed], f_ext: bool, dtype: str, cache: bool
+    robot: Robot,
+    quantity: str,
+    method: str | None,
+    placed: Sequence[Placed],
+    f_ext: bool,
+    dtype: str,
+    cache: bool,
+    compliance: float | None = None,
 ) -> compiler.Kernel:
     """The robot's kernel for a set of constraints; its last input holds their numbers, if they have any."""
     name, entry = method_of(quantity, method)
     if not entry.traced:
         raise MethodError(f"method {name!r} of {quantity} works on numbers only and has no kernel")
     structure = tuple(p.constraint.structure() for p in placed)
-    key = (quantity, name, structure, f_ext, dtype, cache)
+    key = (quantity, name, structure, f_ext, dtype, cache, compliance)
     if key not in robot._kernels:
-        robot._kernels[key] = _make(robot, quantity, name, entry, list(placed), f_ext, dtype, cache)
+        robot._kernels[key] = _make(robot, quantity, name, list(placed), f_ext, dtype, cache, compliance)
     return robot._kernels[key]
 
 
-def _make(robot, quantity, name, entry, placed, f_ext, dtype, cache) -> compiler.Kernel:  # noqa: ANN001
-    tree = robot.tree
+def _make(
+    robot: Robot,
+    quantity: str,
+    name: str,
+    placed: list[Placed],
+    f_ext: bool,
+    dtype: str,
+    cache: bool,
+    compliance: float | None,
+) -> compiler.Kernel:
+    tree, entry = robot.tree, method_of(quantity, name)[1]
     plan = entry.plan(tree, placed) if entry.plan else None
     count = len(all_numbers(placed))
-    sizes = {"q": tree.top.nq, "v": tree.nv, "tau": tree.nv, "x": sum(p.constraint.size for p in placed)}
-    inputs = {n: sizes[n] for n in entry.inputs}
+    inputs = {n: input_sizes(robot, placed)[n] for n in entry.inputs}
     inputs |= {"f_ext": 6 * len(tree.top)} if f_ext else {}
     inputs |= {"numbers": count} if count else {}
 
@@ -162,20 +220,21 @@ def _make(robot, quantity, name, entry, placed, f_ext, dtype, cache) -> compiler
         here, state = placed, list(arrays)
         if count:
             here = with_numbers(placed, state.pop())
-        out = run(entry, tree, here, state, f_ext, plan)
+        out = run(entry, tree, here, state, f_ext, plan, compliance)
         return dict(zip(entry.outputs, out, strict=True))
 
     charts = tuple((c.chart.rows, c.chart.dependent, c.chart.blocks) for c in tree if c.parts)
     structure = tuple(p.constraint.structure() for p in placed)
-    key = (facts(robot.mechanism), compute._function_digests(tree), charts, quantity, name, structure, plan_key(plan), f_ext)
-    recipe = (kernel, (robot, quantity, name, placed, f_ext, dtype, cache))
+    parts = (facts(robot.mechanism), compute._function_digests(tree), charts, quantity, name, structure)
+    recipe = (kernel, (robot, quantity, name, placed, f_ext, dtype, cache, compliance))
     return compiler.load_or_compile(
-        key, lambda: sc.trace(traced, inputs), name=quantity, dtype=dtype, recipe=recipe, cache=cache
+        (*parts, repr(plan), f_ext, compliance),
+        lambda: sc.trace(traced, inputs),
+        name=quantity,
+        dtype=dtype,
+        recipe=recipe,
+        cache=cache,
     )
-
-
-def plan_key(plan: Any) -> str:
-    return repr(plan)
 
 
 def with_numbers(placed: Sequence[Placed], numbers: Array) -> list[Placed]:

@@ -222,14 +222,28 @@ class Robot:
         method: str | None = None,
         f_ext: Any = None,
         on_conflict: str = "error",
+        compliance: float | None = None,
     ) -> tuple[Array, Array]:
         """Accelerations under tau and motion constraints, and the constraints' multipliers, row by row.
 
         Constraints are `kinloop.Point`, `Weld`, `Rows`; loops in `Mechanism.constrained` are held too, last.
         A multiplier is the force its row exerts on the frame, in the frame's axes. Redundant constraints get
-        the shortest multipliers; conflicting ones an error, or `on_conflict="least_squares"`.
+        the shortest multipliers; conflicting ones an error, or `on_conflict="least_squares"`. The soft methods
+        let every row yield by `compliance` times its multiplier.
         """
-        return compute_constrained.constrained_dynamics(self, q, v, tau, constraints, method, f_ext, on_conflict)
+        return compute_constrained.constrained_dynamics(
+            self, q, v, tau, constraints, method, f_ext, on_conflict, compliance
+        )
+
+    def delassus(self, q: Any, constraints: Sequence[MotionConstraint], method: str | None = None) -> Array:
+        """J M^-1 J^T (m, m) of the rows of motion constraints: inverse_osim, rows chosen by K."""
+        return compute_constrained.delassus(self, q, constraints, None, method)
+
+    def delassus_solve(
+        self, q: Any, constraints: Sequence[MotionConstraint], x: Any, method: str | None = None
+    ) -> Array:
+        """(J M^-1 J^T)^-1 x: the multipliers that give the rows the accelerations x, without the dense matrix."""
+        return compute_constrained.delassus(self, q, constraints, x, method)
 
     def reactions(self, q: Any, v: Any, tau: Any, f_ext: Any = None) -> Reactions:
         """Wrenches in all tree joints and loops under tau; one state."""

@@ -14,15 +14,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinloop.algorithms import constrained_dense
-from kinloop.algorithms.held import hold, placed_bodies
-from kinloop.algorithms.kinematics import still
+from kinloop.algorithms.constrained import Start
+from kinloop.algorithms.constrained_efpa import constrained_efpa
+from kinloop.algorithms.efpa_rows import efpa, efpa_solve
+from kinloop.algorithms.elimination import Decisions
+from kinloop.algorithms.kjr import kjr
+from kinloop.algorithms.ltl import ltl, ltl_osim, ltl_osim_solve
+from kinloop.algorithms.ltl_soft import ltl_soft
 from kinloop.algorithms.motion_constraints import Closure, Placed
 from kinloop.algorithms.multipliers import rank_rows
-from kinloop.algorithms.elimination import Decisions
-from kinloop.algorithms.pv_early import pv_early, solve_early
 from kinloop.algorithms.pv import delassus, offsets, pv, row_sizes
-from kinloop.algorithms.constrained import Start, push
-from kinloop.algorithms.articulated import articulate
+from kinloop.algorithms.pv_early import pv_early, solve_early
+from kinloop.algorithms.pv_osim import at_rest, push_all, pv_osim, pv_osim_solve
+from kinloop.algorithms.pv_osim_fast import pv_osim_fast, pv_osim_fast_solve
+from kinloop.algorithms.pv_osimr import pv_osimr, pv_osimr_solve
+from kinloop.algorithms.pv_soft import pv_soft
 from kinloop.clusters import ClusterTree, random_closed
 from kinloop.clusters.closing import close_parts
 from kinloop.errors import MethodError
@@ -39,6 +45,7 @@ class Method(NamedTuple):
     traced: bool = True
     inputs: tuple[str, ...] = ("q", "v", "tau")
     outputs: tuple[str, ...] = ("a", "multipliers", "residual", "deficient")
+    soft: bool = False
 
 
 def sample_states(tree: ClusterTree, placed: Sequence[Placed]) -> list[tuple[Array, Array]]:
@@ -61,11 +68,9 @@ def dependent_plan(tree: ClusterTree, placed: Sequence[Placed]) -> tuple[int, ..
     """Rows that depend on the others wherever the robot stands."""
     best: tuple[int, ...] | None = None
     for q, _ in sample_states(tree, placed):
-        kin = still(tree, q, placed_bodies(placed))
-        art = articulate(tree, kin)
-        held = [hold(tree, kin, q, p) for p in placed]
-        L = delassus(art, [push(tree, kin, art, h) for h in held], offsets(held), range(len(art)))
-        found = tuple(sorted(rank_rows(L, row_sizes(Start(kin, art, [], [], held)))[1]))
+        r = at_rest(tree, q, placed)
+        L = delassus(r.art, push_all(tree, r), offsets(r.held), range(len(tree)))
+        found = tuple(sorted(rank_rows(L, row_sizes(Start(r.kin, r.art, [], [], r.held)))[1]))
         best = found if best is None or len(found) < len(best) else best
     return best or ()
 
@@ -82,25 +87,59 @@ def early_plan(tree: ClusterTree, placed: Sequence[Placed]) -> dict[Any, Any]:
     return best[1]
 
 
-def _pv(tree, q, v, tau, placed, f_ext=None, plan=None, **options):  # noqa: ANN001, ANN003, ANN202
-    return pv(tree, q, v, tau, placed, f_ext, dependent=plan, **options)
+def _planned(solve: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """A solver whose plan is its `dependent` rows."""
+
+    def call(tree, q, v, tau, placed, f_ext=None, plan=None):  # noqa: ANN001, ANN202
+        return solve(tree, q, v, tau, placed, f_ext, dependent=plan, **options)
+
+    return call
 
 
-def _dense(tree, q, v, tau, placed, f_ext=None, plan=None):  # noqa: ANN001, ANN202
-    return constrained_dense.dense_kkt(tree, q, v, tau, placed, f_ext)
+def _planless(solve: Callable[..., Any]) -> Callable[..., Any]:
+    """A solver that never needs a plan, or a matrix of the rows."""
+
+    def call(*arrays, plan=None, **options):  # noqa: ANN001, ANN002, ANN003, ANN202
+        return solve(*arrays, **options)
+
+    return call
 
 
-DYNAMICS: dict[str, Method] = {
-    "pv": Method(_pv, dependent_plan),
-    "pv_joint": Method(partial(_pv, base="joint"), dependent_plan),
-    "pv_branches": Method(partial(_pv, base="branches"), dependent_plan),
-    "pv_early": Method(pv_early, early_plan),
-    "least_squares": Method(partial(_pv, base="joint", least_squares=True), dependent_plan),
-    "dense_kkt": Method(_dense, traced=False),
+_MATRIX = {"inputs": ("q",), "outputs": ("delassus",)}
+_APPLIED = {"inputs": ("q", "x"), "outputs": ("multipliers",)}
+
+CONSTRAINED: dict[str, dict[str, Method]] = {
+    "constrained_dynamics": {
+        "pv": Method(_planned(pv), dependent_plan),
+        "pv_joint": Method(_planned(pv, base="joint"), dependent_plan),
+        "pv_branches": Method(_planned(pv, base="branches"), dependent_plan),
+        "pv_early": Method(pv_early, early_plan),
+        "pv_soft": Method(_planless(pv_soft), soft=True),
+        "ltl": Method(ltl, dependent_plan),
+        "ltl_soft": Method(_planless(ltl_soft), soft=True),
+        "efpa": Method(constrained_efpa, dependent_plan),
+        "kjr": Method(partial(constrained_efpa, by="kjr"), dependent_plan),
+        "least_squares": Method(_planned(pv, base="joint", least_squares=True), dependent_plan),
+        "dense_kkt": Method(_planless(constrained_dense.dense_kkt), traced=False),
+    },
+    "delassus": {
+        "pv_osim": Method(_planless(pv_osim), **_MATRIX),
+        "pv_osim_fast": Method(_planless(pv_osim_fast), **_MATRIX),
+        "pv_osimr": Method(_planless(pv_osimr), **_MATRIX),
+        "efpa": Method(_planless(efpa), **_MATRIX),
+        "ltl_osim": Method(_planless(ltl_osim), **_MATRIX),
+        "kjr": Method(_planless(kjr), **_MATRIX),
+        "dense_kkt": Method(_planless(constrained_dense.dense_delassus), traced=False, **_MATRIX),
+    },
+    "delassus_solve": {
+        "pv_osim_fast": Method(_planless(pv_osim_fast_solve), **_APPLIED),
+        "pv_osim": Method(_planless(pv_osim_solve), **_APPLIED),
+        "pv_osimr": Method(_planless(pv_osimr_solve), **_APPLIED),
+        "efpa": Method(_planless(efpa_solve), **_APPLIED),
+        "ltl_osim": Method(_planless(ltl_osim_solve), **_APPLIED),
+    },
 }
-
-
-CONSTRAINED: dict[str, dict[str, Method]] = {"constrained_dynamics": DYNAMICS}
+"""Quantities of a robot under motion constraints, their methods, the default first."""
 
 
 def method_of(quantity: str, name: str | None) -> tuple[str, Method]:

@@ -52,7 +52,7 @@ def wrenches(tree: ClusterTree, kin: Motion, placed: Placed) -> dict[int, Array]
     body, at = placed.frame
     KT = _rows(placed).T
     ends = {body: at.force(KT)}
-    if placed.other is not None and placed.other[0] == body:
+    if placed.other is not None and placed.other[0] == body and not isinstance(placed.constraint, Point):
         return {body: np.zeros((6, KT.shape[1]))}
     if placed.other is not None:
         body, at_other = placed.other
@@ -61,7 +61,8 @@ def wrenches(tree: ClusterTree, kin: Motion, placed: Placed) -> dict[int, Array]
             back = np.concatenate([np.zeros((3, 3)), T.R.T])
         else:
             back = T.force_back(KT)
-        ends[body] = -at_other.force(back)
+        f = at_other.force(back)
+        ends[body] = ends[body] - f if body in ends else -f
     return ends
 
 

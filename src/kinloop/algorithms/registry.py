@@ -16,6 +16,12 @@ from kinloop.algorithms.cluster_aba import cluster_aba
 from kinloop.algorithms.cluster_crba import cluster_crba
 from kinloop.algorithms.cluster_efpa import cluster_efpa, force_response
 from kinloop.algorithms.cluster_rnea import bias_force, cluster_rnea
+from kinloop.algorithms.kjr import kjr
+from kinloop.algorithms.ltl import ltl_osim
+from kinloop.algorithms.motion_constraints import Placed, Weld
+from kinloop.algorithms.pv_osim import pv_osim
+from kinloop.algorithms.pv_osim_fast import pv_osim_fast
+from kinloop.algorithms.pv_osimr import pv_osimr
 from kinloop.clusters import ClusterTree
 from kinloop.errors import MethodError
 from kinloop.spatial import Transform
@@ -49,6 +55,16 @@ class Quantity:
 def _force_response(tree: ClusterTree, q: Any, f: Any, frame: FrameAt) -> Any:
     body, placement = frame
     return force_response(tree, q, body, placement, f)
+
+
+def _osim(method: Callable[..., Any]) -> Callable[..., Any]:
+    """An algorithm for the rows of constraints, on whole frames."""
+    return lambda tree, q, frames: method(tree, q, [Placed(Weld("frame"), frame) for frame in frames])
+
+
+OSIM = {
+    "pv_osim": pv_osim, "pv_osim_fast": pv_osim_fast, "pv_osimr": pv_osimr, "ltl_osim": ltl_osim, "kjr": kjr,
+}  # fmt: skip
 
 
 def _pose(tree: ClusterTree, q: Any, frame: FrameAt) -> Any:
@@ -98,6 +114,7 @@ QUANTITIES: dict[str, Quantity] = {
         {
             "cluster_efpa": cluster_efpa,
             "projected_osim": baselines.projected_osim,
+            **{name: _osim(method) for name, method in OSIM.items()},
             "approximate_efpa": approximate.approximate_efpa,
             "unconstrained_efpa": approximate.unconstrained_efpa,
             "dense_kkt": dense_kkt.dense_osim,
