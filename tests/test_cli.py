@@ -7,6 +7,7 @@ import pytest
 
 import kinloop as kl
 from kinloop import cli
+from kinloop.cli.info import _axis
 
 
 @pytest.fixture
@@ -147,4 +148,4 @@ def test_axes_are_printed_by_name_where_they_have_one():
     for name, axis in (("a", "-y"), ("b", (0.6, 0.0, 0.8))):
         b.body(name, mass=1, inertia=(1, 1, 1), axis=axis)
     joints = b.mechanism().joints
-    assert [cli._axis(j) for j in joints] == ["-y", "0.6 0 0.8"]
+    assert [_axis(j) for j in joints] == ["-y", "0.6 0 0.8"]

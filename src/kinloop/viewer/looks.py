@@ -11,7 +11,7 @@ from kinloop.model.parts import LoopFunction, LoopJoint, Rod
 from kinloop.robot import Robot
 from kinloop.spatial import Transform
 from kinloop.spatial.transform import Array, apply_pose
-from kinloop.viewer.bars import LOOP, PIN, Bar, differential_bars
+from kinloop.viewer.bars import LOOP, PIN, Bar, Ends, differential_bars
 from kinloop.viewer.poses import Poses
 from kinloop.viewer.shapes import Color, Shape, body_shapes, radius_of, rod
 
@@ -139,12 +139,15 @@ def bars(robot: Robot, colors: list[Color], radius: float) -> list[Bar]:
     out: list[Bar] = []
     for loop in robot.mechanism.loops:
         if isinstance(loop, Rod):
-            ends = (loop.predecessor_point, loop.successor_point)
             pair = (top.body_index[loop.predecessor], top.body_index[loop.successor])
-            out.append(Bar(f"rod_{loop.name}", pair, lambda q, ends=ends: ends, radius, LOOP))
+            out.append(Bar(f"rod_{loop.name}", pair, _fixed(loop), radius, LOOP))
         elif isinstance(loop, LoopFunction):
             out += differential_bars(robot, loop, radius)
     return out
+
+
+def _fixed(loop: Rod) -> Ends:
+    return lambda q: (loop.predecessor_point, loop.successor_point)
 
 
 def bar_ends(look: Look, q: Array, R: Array, p: Array) -> list[tuple[Array, Array]]:

@@ -66,16 +66,18 @@ class Scene:
             put(node, middle, quaternions(turn))
 
     def push(self, points: Array, forces: Array) -> None:
-        """Draw forces [N] (C, 3) as arrows that end at the points (C, 3), both in the world."""
-        size = self.look.size
+        """Draw forces [N] (C, 3) as arrows that start at the points (C, 3), both in the world."""
+        size, forces = self.look.size, np.asarray(forces, dtype=float)
         strength = np.linalg.norm(forces, axis=-1)
         shown = strength > LEAST_FORCE * self.weight
-        tips = np.asarray(points, dtype=float)[shown]
-        tails = tips - np.asarray(forces, dtype=float)[shown] * (0.5 * size / self.weight)
+        # the robot's weight is as long as the robot; blows are cut at that
+        scale = size / np.maximum(strength, self.weight)
+        tails = np.asarray(points, dtype=float)[shown]
+        tips = tails + forces[shown] * scale[shown, None]
         arrows = np.stack([tails, tips], axis=1) if shown.any() else np.zeros((1, 2, 3))
         if self.arrows is None:
             self.arrows = self.api.add_arrows(
-                "/forces", arrows, FORCE, shaft_radius=0.007 * size, head_radius=0.018 * size, head_length=0.05 * size
+                "/forces", arrows, FORCE, shaft_radius=0.006 * size, head_radius=0.016 * size, head_length=0.04 * size
             )
             self.nodes["/forces"] = self.arrows
         else:

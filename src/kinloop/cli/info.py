@@ -1,94 +1,25 @@
-"""The command `kinloop`: look at robots, list the zoo, look after the kernel cache."""
+"""`kinloop info` and `kinloop robots`: what a robot is made of, and which there are."""
 
 from __future__ import annotations
 
-import sys
-import warnings
-from pathlib import Path
-from typing import Annotated, Any
-
-import typer
-from rich import box
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
-from rich.text import Text
 
 import kinloop as kl
-from kinloop import io
+from kinloop.cli.find import Floating, Name, Options, find
+from kinloop.cli.tables import add, console, table
 from kinloop.clusters import Cluster
 from kinloop.clusters.charts import rank_of
-from kinloop.compiler import cache
 from kinloop.constraints import rows_of
-from kinloop.errors import KinloopError, MethodError, ModelError
 from kinloop.model import Coupling, Joint, LinearCoupling, Loop, LoopFunction, LoopJoint, Rod
 
-app = typer.Typer(
-    help="Exact, fast dynamics for robots with kinematic loops.", no_args_is_help=True, pretty_exceptions_enable=False
-)
-cache_app = typer.Typer(help="Show or clear the cache of compiled kernels.", invoke_without_command=True)
-app.add_typer(cache_app, name="cache")
 
-WIDE = 140
-"""Columns where the output is not a terminal: names are then not cut."""
-
-
-def console() -> Console:
-    out = Console()
-    return out if out.is_terminal else Console(width=max(out.width, WIDE))
-
-
-def table(title: str, *columns: str, numbers: tuple[str, ...] = ()) -> Table:
-    t = Table(title=Text(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in columns:
-        right = name in numbers
-        t.add_column(Text(name), justify="right" if right else "left", no_wrap=right, overflow="fold")
-    return t
-
-
-def add(t: Table, *cells: Any) -> None:
-    """A row of plain text: brackets in names are no markup."""
-    t.add_row(*(Text(str(c)) for c in cells))
-
-
-@app.command()
-def info(
-    name: Annotated[str, typer.Argument(help="A robot of the zoo (see `kinloop robots`) or a model file.")],
-    option: Annotated[list[str] | None, typer.Option("--option", "-o", help="Option of a zoo robot: links=24.")] = None,
-    floating: Annotated[bool | None, typer.Option("--floating/--fixed", help="Base of a model file.")] = None,
-) -> None:
+def info(name: Name, option: Options = None, floating: Floating = None) -> None:
     """Print a robot's sizes, bodies, loops and clusters."""
-    robot = find(name, dict(map(_option, option or [])), floating)
+    robot = find(name, option, floating)
     out = console()
     for t in (sizes(robot), bodies(robot), loops(robot), clusters(robot)):
         if t.row_count:
             out.print(t)
-
-
-def find(name: str, options: dict[str, Any], floating: bool | None = None) -> kl.Robot:
-    """A robot from a model file, where there is one by that name, else from the zoo."""
-    path = Path(name)
-    if path.is_file():
-        if options:
-            raise MethodError(f"{name!r} is a file and takes no options; remove {', '.join(options)}")
-        return io.load(path, floating).build()
-    if floating is not None:
-        raise MethodError(f"--floating and --fixed are for model files, and there is no file {name!r}; remove them")
-    if path.suffix:
-        raise ModelError(f"there is no file {name!r}; give an existing model file or a name from `kinloop robots`")
-    return kl.robots.load(name, **options)
-
-
-def _option(text: str) -> tuple[str, Any]:
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise MethodError(f"option {text!r} is not of the form name=value, e.g. links=24")
-    for number in (int, float):
-        try:
-            return key, number(value)
-        except ValueError:
-            continue
-    return key, value
 
 
 def sizes(robot: kl.Robot) -> Table:
@@ -200,46 +131,9 @@ def chosen_by(robot: kl.Robot, c: Cluster) -> str:
     return "user" if mine & wanted else "kinloop"
 
 
-@app.command()
 def robots() -> None:
     """List the robots of the zoo."""
     t = table("The zoo", "name", "what it is")
     for name in kl.robots.names():
         add(t, name, kl.robots.describe(name))
     console().print(t)
-
-
-@cache_app.callback()
-def show(context: typer.Context) -> None:
-    """Show where compiled kernels are kept and how much room they take."""
-    if context.invoked_subcommand is not None:
-        return
-    found = cache.info()
-    t = table("Kernel cache", "quantity", "value")
-    add(t, "directory", found["directory"])
-    add(t, "in use", "yes" if found["enabled"] else "no (KINLOOP_CACHE=off)")
-    add(t, "kernels", found["kernels"])
-    add(t, "size", f"{found['bytes'] / 1e6:.1f} MB of {found['limit'] / 1e6:.0f} MB")
-    console().print(t)
-
-
-@cache_app.command()
-def clear() -> None:
-    """Remove every compiled kernel."""
-    console().print(f"removed {cache.clear()} kernels")
-
-
-def main() -> None:
-    """The entry point: what kinloop warns of, or refuses on purpose, becomes one line; a refusal ends with status 1."""
-    errors = Console(stderr=True, soft_wrap=True, highlight=False)
-
-    def say(message: Warning | str, *where: Any, **more: Any) -> None:
-        errors.print(f"[yellow]warning:[/] {escape(str(message))}")
-
-    with warnings.catch_warnings():
-        warnings.showwarning = say
-        try:
-            app()
-        except KinloopError as error:
-            errors.print(f"[bold red]error:[/] {escape(str(error))}")
-            sys.exit(1)

@@ -1,0 +1,41 @@
+"""The command `kinloop`: look at robots, simulate them, see them move."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from kinloop.cli import cache
+from kinloop.cli.demo import demo
+from kinloop.cli.info import info, robots
+from kinloop.cli.sim import sim
+from kinloop.cli.view import view
+from kinloop.errors import KinloopError
+
+app = typer.Typer(
+    help="Exact, fast dynamics for robots with kinematic loops.", no_args_is_help=True, pretty_exceptions_enable=False
+)
+for command in (demo, sim, view, info, robots):
+    app.command()(command)
+app.add_typer(cache.app, name="cache")
+
+
+def main() -> None:
+    """The entry point: what kinloop warns of, or refuses on purpose, becomes one line; a refusal ends with status 1."""
+    errors = Console(stderr=True, soft_wrap=True, highlight=False)
+
+    def say(message: Warning | str, *where: Any, **more: Any) -> None:
+        errors.print(f"[yellow]warning:[/] {escape(str(message))}")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = say
+        try:
+            app()
+        except KinloopError as error:
+            errors.print(f"[bold red]error:[/] {escape(str(error))}")
+            sys.exit(1)

@@ -1,0 +1,112 @@
+"""`kinloop demo`: Tello, whose legs are closed linkages, lands on its feet and stands."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+import kinloop as kl
+from kinloop.cli.plots import plot
+from kinloop.cli.running import Run, figures, raised, run, write_page
+from kinloop.cli.sim import make
+from kinloop.cli.tables import console, waiting
+from kinloop.model import Frame
+from kinloop.sim import Motor
+from kinloop.spatial import Transform
+
+CROUCH = 0.75
+"""Bend of the knees at landing [rad]."""
+
+LINKS = ("hip-clamp-to-gimbal", "gimbal-to-thigh", "thigh-to-shin", "shin-to-foot")
+
+DT = 1e-3
+
+KP, KD = 8.0, 0.25
+"""Gains of the motors' servos, at the rotors [N m/rad, N m s/rad]."""
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for what the demo writes.")] = Path("kinloop-demo"),
+    time: Annotated[float, typer.Option(help="How long to simulate [s].")] = 3.0,
+    height: Annotated[float, typer.Option(help="Height of the drop [m].")] = 0.15,
+    batch: Annotated[int, typer.Option(help="Rows of the timed batch.")] = 64,
+) -> None:
+    """Simulate closed-loop legs landing on the ground: figures, a page that plays, a plot."""
+    say = console()
+    with waiting("building Tello"):
+        robot = landing_tello()
+        q0 = raised(robot, crouched(robot), height)
+    simulator = make(robot, DT, True, None, motors=motors(robot))
+    controls = targets(robot, q0)
+    one = run(simulator, q0, None, controls, time, RECORD)
+    many = run_batch(one, q0, batch, controls, min(time, 1.0))
+    say.print(figures(one))
+    say.print(f"{batch} robots side by side: {many.rate:,.0f} steps/s", highlight=False)
+    notes = f"dropped from {100 * height:.0f} cm, servos at the motors, contact forces as arrows"
+    page = write_page(one, out / "tello.html", "Tello lands", notes)
+    picture = plot(one, out / "tello.png")
+    for path in (page, picture):
+        say.print(f"wrote {path}", soft_wrap=True, highlight=False)
+    if sys.stdout.isatty() and sys.stdin.isatty():
+        webbrowser.open(page.resolve().as_uri())
+
+
+RECORD = (
+    "q", "v", "kinetic_energy", "potential_energy", "energy", "loop_error", "contact_force", "gap", "residual",
+)  # fmt: skip
+
+
+def landing_tello() -> kl.Robot:
+    """Tello with a heel and a toe on each foot, both toes to the front."""
+    m = kl.robots.mechanism("tello")
+    frames = [
+        Frame(f"{side}-{part}", f"{side}-foot", Transform(np.eye(3), np.array([x, 0.0, -0.041])))
+        for side in ("left", "right")
+        for part, x in (("heel", -0.05), ("toe", 0.1))
+    ]
+    return replace(m, frames=tuple(frames)).build()
+
+
+def crouched(robot: kl.Robot) -> np.ndarray:
+    """Knees bent, soles level, torso upright, centre of mass over the middle of the feet; loops closed."""
+    links = [f"{side}-{name}" for side in ("left", "right") for name in LINKS]
+    posed = robot.with_independent(links)
+    places = [posed.independent_names.index(name) for name in links]
+    at = [robot.tree.top.q_of[robot.tree.top.joint_index[name]].start for name in links]
+    lean = 0.5 * CROUCH
+    q = posed.neutral()
+    for _ in range(20):
+        wanted = np.array(2 * [0.0, -lean, CROUCH, lean - CROUCH])
+        step = np.zeros(posed.nv)
+        step[places] = (wanted - q[at]) / 5
+        for _ in range(5):
+            q = posed.integrate(q, step)
+        feet = np.mean([robot.frame_pose(q, f.name)[:3, 3] for f in robot.mechanism.frames], axis=0)
+        ahead = float(robot.center_of_mass(q)[0] - feet[0])
+        if abs(ahead) < 1e-4:
+            break
+        lean += ahead / 0.4
+    return q
+
+
+def motors(robot: kl.Robot) -> list[Motor]:
+    """A position servo on every independent coordinate but the base's."""
+    return [Motor(name, "position", KP, KD) for name in robot.independent_names if "[" not in name]
+
+
+def targets(robot: kl.Robot, q: np.ndarray) -> np.ndarray:
+    """The servos' targets that hold q."""
+    top = robot.tree.top
+    return np.array([q[top.q_of[top.joint_index[m.joint]].start] for m in motors(robot)])
+
+
+def run_batch(one: Run, q0: np.ndarray, rows: int, controls: np.ndarray, seconds: float) -> Run:
+    """Many landings at once, each with a push of its own."""
+    v0 = 0.2 * np.random.default_rng(0).normal(size=(rows, one.sim.robot.nv))
+    return run(one.sim, np.tile(q0, (rows, 1)), v0, controls, seconds, ("q",))
