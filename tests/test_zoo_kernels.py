@@ -6,9 +6,9 @@ import sys
 
 import numpy as np
 import pytest
+from helpers import assert_agree
 
 import kinloop as kl
-from helpers import assert_agree
 from kinloop.clusters import conditioning
 
 QUANTITIES = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "inverse_osim")

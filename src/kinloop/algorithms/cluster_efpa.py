@@ -17,6 +17,7 @@ Derivation: docs/algorithms/cluster_efpa.md, after [Chignoli2023, (57)-(67)] and
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -111,7 +112,7 @@ def _driving(top: Topology, a: Articulated, kin: Motion, u: Array, above: dict[i
     return u
 
 
-def force_response(tree: ClusterTree, q: Array, body: int, placement: Transform, f: Array) -> tuple[Array, Array]:
+def force_response(tree: ClusterTree, q: Array, body: int, placement: Transform, f: Array) -> tuple[Array, Any]:
     """What a test force f on a frame does: H^-1 J^T f and f^T J H^-1 J^T f, in one inward and outward pass."""
     kin = still(tree, q, turning=[body])
     art = articulate(tree, kin)

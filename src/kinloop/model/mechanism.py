@@ -75,7 +75,7 @@ def validate(m: Mechanism) -> None:
         raise ModelError(f"mechanism {m.name!r} has no bodies; add at least one body and its joint")
     _unique("body", (b.name for b in m.bodies))
     _unique("joint", (j.name for j in m.joints))
-    _unique("loop or coupling", [c.name for c in (*m.loops, *m.couplings)])
+    _unique("loop or coupling", [c.name for c in m.closures])
     _unique("frame", [*(b.name for b in m.bodies), *(f.name for f in m.frames)])
     for body in m.bodies:
         _check_inertia(body)

@@ -23,8 +23,8 @@ def _value(s: Symbol) -> Any:
 
 def partials(s: Symbol) -> list[Any]:
     """The derivative of a node with respect to each of its arguments."""
-    a = _value(s.args[0]) if s.args else None
-    b = _value(s.args[1]) if len(s.args) > 1 else None
+    a: Any = _value(s.args[0]) if s.args else None
+    b: Any = _value(s.args[1]) if len(s.args) > 1 else None
     match s.op:
         case "add":
             return [1.0, 1.0]
