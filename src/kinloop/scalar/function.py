@@ -53,14 +53,17 @@ class Function:
         for s in self.nodes:
             value[s.index] = _evaluate(s, given, value)
 
-        def fill(out: np.ndarray) -> np.ndarray:
-            filled = np.empty(out.shape, dtype=object)
-            for k in np.ndindex(out.shape):
-                filled[k] = value[out[k].index] if isinstance(out[k], Symbol) else out[k]
-            return filled
-
-        results = tuple(_settle(fill(out)) for out in self.outputs.values())
+        results = tuple(_settle(_filled(out, value)) for out in self.outputs.values())
         return results[0] if len(results) == 1 else results
+
+
+def _filled(out: np.ndarray, value: dict[int, Any]) -> np.ndarray:
+    """An output array with its symbols replaced by their values."""
+    filled = np.empty(out.shape, dtype=object)
+    for k in np.ndindex(out.shape):
+        x: Any = out[k]
+        filled[k] = value[x.index] if isinstance(x, Symbol) else x
+    return filled
 
 
 def _settle(out: np.ndarray) -> np.ndarray:
@@ -167,10 +170,5 @@ def unrolled(function: Function) -> Function:
             value[s.index] = carry
         else:
             value[s.index] = _evaluate(s, given, value)
-    outputs = {}
-    for name, out in function.outputs.items():
-        filled = np.empty(out.shape, dtype=object)
-        for k in np.ndindex(out.shape):
-            filled[k] = value[out[k].index] if isinstance(out[k], Symbol) else out[k]
-        outputs[name] = filled
+    outputs = {name: _filled(out, value) for name, out in function.outputs.items()}
     return Function(function.inputs, outputs, graph)
