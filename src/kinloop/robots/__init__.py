@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinloop.errors import MethodError, unknown
 from kinloop.model import Builder, Mechanism
-from kinloop.robots import chains, linkages, parallel, published, tello, vehicles
+from kinloop.robots import chains, ladder, linkages, parallel, published, tello, vehicles
 
 if TYPE_CHECKING:
     from kinloop.robot import Robot
@@ -21,7 +21,7 @@ _ZOO: dict[str, Callable[..., Builder]] = {
         linkages.double_pendulum, linkages.four_bar, linkages.six_bar, linkages.planar_leg_linkage,
         linkages.planar_leg_linkage_urdf, linkages.slider_crank, linkages.rssr, linkages.bennett, linkages.bricard,
         parallel.stewart, chains.revolute_rotor_chain, chains.geared_chain, chains.belt_chain, chains.four_bar_chain,
-        vehicles.wishbone, vehicles.rocker, vehicles.skid_rover,
+        vehicles.wishbone, vehicles.rocker, vehicles.skid_rover, ladder.ladder, ladder.stalk, ladder.serial_chain,
     )
 }  # fmt: skip
 
