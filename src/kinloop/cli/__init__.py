@@ -10,17 +10,13 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from kinloop.cli import cache
-from kinloop.cli.demo import demo
-from kinloop.cli.info import info, robots
-from kinloop.cli.sim import sim
-from kinloop.cli.view import view
+from kinloop.cli import cache, demo, info, sim, view
 from kinloop.errors import KinloopError
 
 app = typer.Typer(
     help="Exact, fast dynamics for robots with kinematic loops.", no_args_is_help=True, pretty_exceptions_enable=False
 )
-for command in (demo, sim, view, info, robots):
+for command in (demo.demo, sim.sim, view.view, info.info, info.robots):
     app.command()(command)
 app.add_typer(cache.app, name="cache")
 

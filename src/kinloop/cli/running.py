@@ -15,8 +15,10 @@ import kinloop as kl
 from kinloop.cli.tables import add, progress, table, waiting
 from kinloop.model.joints import Free
 from kinloop.sim import Rollout, Simulator
+from kinloop.sim.candidates import Candidate, find_candidates
+from kinloop.viewer.poses import Poses
 
-FRAME = 0.02
+FRAME = 0.01
 """Time between recorded states [s]."""
 
 
@@ -42,25 +44,26 @@ class Run:
         return x if self.rollout.single else x[0]
 
 
-def floats(robot: kl.Robot) -> bool:
-    """Whether the robot's base is free."""
-    return any(isinstance(j.type, Free) and j.parent == "world" for j in robot.mechanism.joints)
+def lands(robot: kl.Robot) -> bool:
+    """Whether the robot's base is free and it has something to touch the ground with."""
+    free = any(isinstance(j.type, Free) and j.parent == "world" for j in robot.mechanism.joints)
+    try:
+        return free and bool(find_candidates(robot, None))
+    except kl.KinloopError:
+        return False
 
 
-def lowest(robot: kl.Robot, q: np.ndarray) -> float:
-    """Height of the lowest named frame or body of a robot [m]."""
-    return min(float(robot.frame_pose(q, f)[..., 2, 3]) for f in contact_frames(robot))
-
-
-def contact_frames(robot: kl.Robot) -> list[str]:
-    """Named frames of a robot, where it has some, else its bodies."""
-    return [f.name for f in robot.mechanism.frames] or robot.body_names
+def touching(robot: kl.Robot, Q: np.ndarray, candidates: Sequence[Candidate]) -> np.ndarray:
+    """Lowest points (..., C, 3) of the points of contact at configurations Q (..., nq), in the world."""
+    R, p = Poses(robot)(Q)
+    at = [p[..., c.body, :] + R[..., c.body, :, :] @ c.at - np.array([0.0, 0.0, c.radius]) for c in candidates]
+    return np.stack(at, axis=-2)
 
 
 def raised(robot: kl.Robot, q: np.ndarray, height: float) -> np.ndarray:
     """q with every free base lifted so that the lowest point of contact is `height` above the ground."""
     q = q.copy()
-    lift = height - lowest(robot, q)
+    lift = height - float(np.min(touching(robot, q, find_candidates(robot, None))[..., 2]))
     top = robot.tree.top
     for i, kind in enumerate(top.types):
         if isinstance(kind, Free) and top.parent[i] < 0:
@@ -76,7 +79,7 @@ def run(
     every = max(1, min(steps, round(FRAME / sim.dt)))
     begin = time.perf_counter()
     with waiting(f"making the kernel of {sim.robot.name}"):
-        sim.rollout(q0, v0, controls, steps=every, record=record, every=every, threads=threads)
+        sim.rollout(q0, v0, controls, steps=min(steps, 16 * every), record=record, every=every, threads=threads)
     made = time.perf_counter() - begin
     with progress("simulating") as report:
         begin = time.perf_counter()
@@ -117,14 +120,16 @@ def write_page(r: Run, path: Path, title: str | None = None, notes: str | None =
     from kinloop import viewer
 
     contacts, forces = contact_arrows(r)
-    grounded = r.sim.contact is not None and r.sim.ground is not None
+    ground = None if r.sim.ground is None else 0.0
     with progress("recording") as report:
         return viewer.record(
-            r.sim.robot, r.rollout.t, r.first("q"), path, contacts, forces, ground=0.0 if grounded else None,
-            title=title, notes=notes, progress=report,
+            r.sim.robot, r.rollout.t, r.first("q"), path, contacts, forces, ground=ground, title=title, notes=notes,
+            progress=report,
         )  # fmt: skip
 
 
 def contact_arrows(r: Run) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Points and forces of contact of the first row, each (N, C, 3) in the world, if there are any."""
-    return None, None
+    if "contact_force" not in r.rollout.records or r.sim.contact is None or not r.sim.contact.candidates:
+        return None, None
+    return touching(r.sim.robot, r.first("q"), r.sim.contact.candidates), r.first("contact_force")

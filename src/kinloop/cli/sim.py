@@ -10,7 +10,7 @@ import typer
 
 import kinloop as kl
 from kinloop.cli.find import Floating, Name, Options, find
-from kinloop.cli.running import figures, floats, raised, run, write_page
+from kinloop.cli.running import figures, lands, raised, run, write_page
 from kinloop.cli.tables import console
 from kinloop.errors import MethodError
 
@@ -35,11 +35,11 @@ def sim(
     if not time > 0 or batch < 1:
         raise MethodError(f"--time must be positive and --batch at least 1, received {time:g} and {batch}")
     robot = find(name, option, floating)
-    grounded = floats(robot) if ground is None else ground
+    grounded = lands(robot) if ground is None else ground
     simulator = make(robot, dt, grounded, integrator)
     q0, v0 = start(robot, height, batch, seed)
     record = ["q", "v", "energy", "loop_error"]
-    if simulator.contact is not None:
+    if simulator.ground is not None:
         record += ["contact_force", "gap", "residual"]
     done = run(simulator, q0, v0, None, time, record, threads)
     say = console()
@@ -55,15 +55,16 @@ def sim(
 
 def make(robot: kl.Robot, dt: float, ground: bool, integrator: str | None, **more: Any) -> Any:
     """A simulator; its integrator is the one contact needs where there is ground, else the accurate one."""
-    from kinloop.sim import Simulator
+    from kinloop.sim import Plane, Simulator
 
     integrator = integrator or ("semi_implicit" if ground else "rk4")
-    return Simulator(robot, dt, ground=0.0 if ground else None, integrator=integrator, **more)
+    return Simulator(robot, dt, ground=Plane() if ground else None, integrator=integrator, **more)
 
 
 def start(robot: kl.Robot, height: float, batch: int, seed: int | None) -> tuple[np.ndarray, np.ndarray]:
     """Neutral configurations above the ground, at rest or, with a seed or several rows, with random velocities."""
-    q = raised(robot, robot.neutral(), height) if floats(robot) else robot.neutral()
+    q = robot.neutral()
+    q = raised(robot, q, height) if lands(robot) else q
     if batch == 1 and seed is None:
         return q, np.zeros(robot.nv)
     v = 0.5 * np.random.default_rng(seed).normal(size=(batch, robot.nv))

@@ -36,15 +36,17 @@ def add(t: Table, *cells: Any) -> None:
 
 @contextlib.contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on the terminal's error stream: call what this gives with (done, all); gone when the work is done."""
+    """A bar on the error stream, if a terminal: call what this gives with (done, all); gone when the work is done."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    errors = Console(stderr=True)
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 @contextlib.contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """A sign of life for work whose length nobody knows."""
-    with Console(stderr=True).status(what):
+    """A sign of life for work whose length nobody knows, if on a terminal."""
+    errors = Console(stderr=True)
+    with errors.status(what) if errors.is_terminal else contextlib.nullcontext():
         yield

@@ -96,7 +96,11 @@ def caption(robot: Robot, look: Look, title: str | None, notes: str | None = Non
             dot = f'<i style="background:rgb{color}"></i>'
             legend.append(f"<div>{dot}{html.escape(names if len(names) < 60 else names[:57] + '...')}</div>")
     more = "" if len(legend) <= 12 else f"<div>and {len(legend) - 12} clusters more</div>"
-    sizes = f"{robot.nv} degrees of freedom, {len(robot.body_names)} bodies, {len(robot.mechanism.closures)} closures"
+    m = robot.mechanism
+    degrees = "degree" if robot.nv == 1 else "degrees"
+    sizes = (
+        f"{robot.nv} {degrees} of freedom; bodies {len(m.bodies)}, loops {len(m.loops)}, couplings {len(m.couplings)}"
+    )
     lines = [f"<b>{html.escape(title or robot.name)}</b>", f"<div>{sizes}</div>"]
     lines += [f"<div>{html.escape(notes)}</div>"] if notes else []
     style = (
