@@ -145,10 +145,10 @@ def _rowwise(f: Callable[..., list[Array]], q: Any, v: Any, tau: Any) -> Any:
     """Apply to every row of a batch; None stays None. One array alone is not put in a tuple."""
     arrays = [None if x is None else np.asarray(x, dtype=float) for x in (q, v, tau)]
     lead = np.broadcast_shapes(*(x.shape[:-1] for x in arrays if x is not None))
-    full = [None if x is None else np.broadcast_to(x, (*lead, x.shape[-1])).reshape(-1, x.shape[-1]) for x in arrays]
     count = int(np.prod(lead, dtype=int))
+    full = [None if x is None else np.broadcast_to(x, (*lead, x.shape[-1])).reshape(count, x.shape[-1]) for x in arrays]
     rows = [f(*(None if x is None else x[k] for x in full)) for k in range(count)]
-    parts = [np.array(part).reshape(*lead, -1) for part in zip(*rows, strict=True)]
+    parts = [np.array(part).reshape(*lead, len(part[0])) for part in zip(*rows, strict=True)]
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 

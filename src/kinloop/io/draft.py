@@ -144,7 +144,7 @@ class Draft:
             return
         bases = [j for j in carriers.values() if j.parent == WORLD]
         for j in bases:
-            if not isinstance(j.type, Free | Fixed):
+            if not isinstance(j.type, Fixed if floating else Free):
                 continue
             if floating and isinstance(j.type, Fixed) and len(bases) > 1:
                 raise self.places[j.name].error(

@@ -9,6 +9,7 @@ import numpy as np
 from kinloop.io.failure import Where
 from kinloop.io.xmltree import Node
 from kinloop.model import placement
+from kinloop.model.parts import swept
 from kinloop.spatial import Transform, quaternion_rotation, rpy_rotation
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
@@ -70,9 +71,15 @@ def pose_of(node: Node | None) -> Transform:
         return rpy_pose(vector(node), vector(node, "rpy"), node.where)
 
 
+def exact_pose(at: np.ndarray, rotation: np.ndarray) -> Transform:
+    """A pose as the file has it: only dust of the arithmetic itself is swept to exact zeros and ones."""
+    checked = placement(at, rotation)
+    return Transform(swept(np.asarray(rotation, dtype=float), dust=2e-15), checked.p)
+
+
 def rpy_pose(at: np.ndarray, rpy: np.ndarray, where: Where) -> Transform:
     with where.blamed():
-        return placement(at, rpy_rotation(*rpy))
+        return exact_pose(at, rpy_rotation(*rpy))
 
 
 def quaternion_pose(at: np.ndarray, quaternion: np.ndarray, where: Where) -> Transform:
@@ -81,4 +88,4 @@ def quaternion_pose(at: np.ndarray, quaternion: np.ndarray, where: Where) -> Tra
     if not length > 1e-9:
         raise where.error(f"the quaternion {quaternion.tolist()} has no length; give a unit quaternion")
     with where.blamed():
-        return placement(at, quaternion_rotation(quaternion / length))
+        return exact_pose(at, quaternion_rotation(quaternion / length))

@@ -10,11 +10,12 @@ import numpy as np
 from kinloop.io.draft import Draft
 from kinloop.io.entries import Link, Options
 from kinloop.io.failure import Notes, Where
+from kinloop.io.figures import exact_pose
 from kinloop.io.mjcf_parts import Names, actuators, equalities, shapes, unmodelled
 from kinloop.io.mjcf_source import Cleaner
 from kinloop.io.paths import Roots
 from kinloop.io.xmltree import Node
-from kinloop.model import WORLD, Frame, Joint, Mechanism, placement
+from kinloop.model import WORLD, Frame, Joint, Mechanism
 from kinloop.model import joints as jt
 from kinloop.spatial import Transform, axis_rotation, quaternion_rotation
 
@@ -96,7 +97,7 @@ class _Reader:
         self.shift[b] = origin
         self._mass(self.draft.links[self.names.link(b)], b, origin)
         if self.names.link(b) != name:
-            self.draft.frames.append((Frame(name, self.names.link(b), placement(-origin)), where))
+            self.draft.frames.append((Frame(name, self.names.link(b), Transform(np.eye(3), -origin)), where))
 
     def _pinned(self, j: int) -> bool:
         return self.m.jnt_type[j] == FREE and self.draft.options.floating_base is False
@@ -105,7 +106,7 @@ class _Reader:
         free = self.draft.options.floating_base is True and above == WORLD and self._bases() == 1
         joint = Joint(
             self.draft._fresh(f"{name}_free" if free else f"{name}_fixed"), above, name,
-            jt.Free() if free else jt.Fixed(), Transform.identity() if free else placement(at.p, at.R),
+            jt.Free() if free else jt.Fixed(), Transform.identity() if free else exact_pose(at.p, at.R),
             home=_home(at) if free else None,
         )  # fmt: skip
         self.draft.add_link(Link(name, where))
@@ -132,7 +133,7 @@ class _Reader:
         if kind == FREE:
             return Joint(self.names.joint(j), parent, child, jt.Free(), home=tuple(q0[:7]), **figures)
         if kind == BALL:
-            return Joint(self.names.joint(j), parent, child, jt.Spherical(), placement(at.p, at.R), **figures)
+            return Joint(self.names.joint(j), parent, child, jt.Spherical(), exact_pose(at.p, at.R), **figures)
         axis, ref = m.jnt_axis[j], float(q0[0])
         back = Transform(axis_rotation(axis, -ref), np.zeros(3)) if kind == HINGE else Transform(np.eye(3), -ref * axis)
         at = at.then(back)
@@ -144,7 +145,7 @@ class _Reader:
         if ref:
             figures["home"] = (ref,)
         cls = jt.Revolute if kind == HINGE else jt.Prismatic
-        return Joint(self.names.joint(j), parent, child, cls(axis), placement(at.p, at.R), **figures)
+        return Joint(self.names.joint(j), parent, child, cls(axis), exact_pose(at.p, at.R), **figures)
 
     def sites(self) -> None:
         """Sites become frames; ones that share a body's name get `_site` appended."""
@@ -155,7 +156,7 @@ class _Reader:
             while name in taken:
                 name += "_site"
             taken.add(name)
-            at = placement(m.site_pos[s] - self.shift[b], quaternion_rotation(m.site_quat[s]))
+            at = exact_pose(m.site_pos[s] - self.shift[b], quaternion_rotation(m.site_quat[s]))
             self.draft.frames.append((Frame(name, self.names.link(b), at), self.draft.where))
 
 

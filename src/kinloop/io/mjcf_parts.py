@@ -8,8 +8,9 @@ import numpy as np
 
 from kinloop.io.draft import Draft
 from kinloop.io.failure import Where
+from kinloop.io.figures import exact_pose
 from kinloop.io.paths import Roots
-from kinloop.model import Coupling, Geometry, LinearCoupling, LoopJoint, PolynomialCoupling, placement
+from kinloop.model import Coupling, Geometry, LinearCoupling, LoopJoint, PolynomialCoupling
 from kinloop.model import joints as jt
 from kinloop.spatial import Transform, quaternion_rotation
 
@@ -64,7 +65,7 @@ class Names:
 
 
 def pose_at(position: Any, quaternion: Any, shift: np.ndarray) -> Transform:
-    return placement(np.asarray(position) - shift, quaternion_rotation(np.asarray(quaternion)))
+    return exact_pose(np.asarray(position) - shift, quaternion_rotation(np.asarray(quaternion)))
 
 
 def shapes(model: Any, names: Names, shift: dict[int, np.ndarray], meshes: dict, roots: Roots) -> Any:

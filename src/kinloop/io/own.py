@@ -56,7 +56,7 @@ def dumps(m: Mechanism) -> str:
         "couplings": [coupling_entry(c) for c in m.couplings],
         "independent": list(m.independent),
         "constrained": list(m.constrained),
-        "extras": _plain({k: v for k, v in m.extras.items() if k != "source"}),
+        "extras": _plain({k: v for k, v in m.extras.items() if k != "source" and (k != "warnings" or v)}),
     }
     return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 

@@ -14,12 +14,13 @@ import numpy as np
 from kinloop.io.draft import Draft
 from kinloop.io.entries import Options
 from kinloop.io.failure import Notes
+from kinloop.io.figures import exact_pose
 from kinloop.io.paths import Roots
 from kinloop.io.sdf_parts import SILENT, Poses, axis_of, gearbox, joint_figures, joint_kind, read_link, turned
 from kinloop.io.shapes import Shapes
 from kinloop.io.urdf_loops import LOOP_TAGS, looks_like_a_loop, read_loop
 from kinloop.io.xmltree import Node
-from kinloop.model import WORLD, Frame, Joint, LoopJoint, Mechanism, placement
+from kinloop.model import WORLD, Frame, Joint, LoopJoint, Mechanism
 from kinloop.model import joints as jt
 from kinloop.spatial import Transform, rotation_quaternion
 
@@ -83,6 +84,9 @@ class _Reader:
         order, rest = self._tree(plain, list(nodes))
         for name, joint, turn in order:
             self._place(nodes[name], name, joint, turn)
+        place = {j.name: k for k, j in enumerate(joints)}
+        in_file_order = sorted(self.draft.joints.values(), key=lambda j: place.get(j.name, -1))
+        self.draft.joints = {j.name: j for j in in_file_order}
         for joint in rest:
             self._loop(joint)
         for joint in joints:
@@ -163,7 +167,7 @@ class _Reader:
         self.entry[name] = link, at
         with node.where.blamed():
             if moved:
-                self.draft.frames.append((Frame(name, link, placement(own.p, own.R)), node.where))
+                self.draft.frames.append((Frame(name, link, exact_pose(own.p, own.R)), node.where))
             if joint is None:
                 self._root(node, link, at)
                 return
@@ -173,7 +177,7 @@ class _Reader:
             kind = turned(kind) if turn else kind
             figures = joint_figures(joint.node, kind)
             self.draft.add_joint(
-                Joint(joint.name, above, link, kind, placement(where.p, where.R), **figures), joint.node.where
+                Joint(joint.name, above, link, kind, exact_pose(where.p, where.R), **figures), joint.node.where
             )
 
     def _root(self, node: Node, link: str, at: Transform) -> None:
@@ -182,7 +186,7 @@ class _Reader:
         fixed = self.draft.options.floating_base is False or (static is not None and static.text in ("1", "true"))
         name = self.draft._fresh("root_joint")
         if fixed:
-            joint = Joint(name, WORLD, link, jt.Fixed(), placement(at.p, at.R))
+            joint = Joint(name, WORLD, link, jt.Fixed(), exact_pose(at.p, at.R))
         else:
             home = (*map(float, at.p), *map(float, rotation_quaternion(at.R)))
             joint = Joint(name, WORLD, link, jt.Free(), home=home)
@@ -195,5 +199,5 @@ class _Reader:
         with joint.node.where.blamed():
             kind = joint_kind(joint.node, joint.kind)(axis_of(joint.node, joint.at, frame, self.poses))
             at_P, at_S = T_P.inverse().then(frame), T_S.inverse().then(frame)
-            ends = placement(at_P.p, at_P.R), placement(at_S.p, at_S.R)
+            ends = exact_pose(at_P.p, at_P.R), exact_pose(at_S.p, at_S.R)
             self.draft.add_loop(LoopJoint(joint.name, P, S, kind, *ends), joint.node.where)

@@ -9,10 +9,10 @@ import numpy as np
 
 from kinloop.io.draft import Draft
 from kinloop.io.entries import Link
-from kinloop.io.figures import number, numbers, rpy_pose
+from kinloop.io.figures import exact_pose, number, numbers, rpy_pose
 from kinloop.io.shapes import Shapes
 from kinloop.io.xmltree import Node
-from kinloop.model import WORLD, Geometry, Joint, LinearCoupling, placement
+from kinloop.model import WORLD, Geometry, Joint, LinearCoupling
 from kinloop.model import joints as jt
 from kinloop.spatial import Transform
 
@@ -123,7 +123,7 @@ def _shape(node: Node, role: str, own: Transform, shapes: Shapes) -> Geometry | 
     at = own.then(pose_of(node)[0])
     with kind.where.blamed():
         return Geometry(
-            kind.tag, _SIZES[kind.tag](kind), placement(at.p, at.R), role, node.get("name") or "", mesh, path
+            kind.tag, _SIZES[kind.tag](kind), exact_pose(at.p, at.R), role, node.get("name") or "", mesh, path
         )
 
 

@@ -77,7 +77,8 @@ def read_link(node: Node, shapes: Shapes) -> Link:
     T = pose_of(inertial.first("origin"))
     I = inertial.first("inertia")
     if I is not None:
-        xx, xy, xz, yy, yz, zz = (attribute(I, k, 0.0) for k in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+        xx, yy, zz = (attribute(I, k) for k in ("ixx", "iyy", "izz"))
+        xy, xz, yz = (attribute(I, k, 0.0) for k in ("ixy", "ixz", "iyz"))
         tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         turned = T.R @ tensor @ T.R.T
         link.inertia = tensor if np.array_equal(T.R, np.eye(3)) else 0.5 * (turned + turned.T)

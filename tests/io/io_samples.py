@@ -120,3 +120,11 @@ SDF = """<sdf version="1.6"><model name="four_bar">
 """
 
 XML = {"urdf_plus": URDF_PLUS, "mimic": MIMIC, "isaac": ISAAC, "drake": DRAKE, "mjcf": MJCF, "sdf": SDF}
+
+
+def write(folder: Path, text: str, name: str = "") -> Path:
+    """A model file in a folder, with the ending its root asks for."""
+    ending = ".xml" if "<mujoco" in text else ".sdf" if "<sdf" in text else ".urdf"
+    path = folder / (name or f"model{ending}")
+    path.write_text(text, encoding="utf-8")
+    return path
