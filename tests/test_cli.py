@@ -3,11 +3,13 @@
 import re
 import sys
 
+import numpy as np
 import pytest
 
 import kinloop as kl
 from kinloop import cli
 from kinloop.cli.info import _axis
+from kinloop.cli.view import tour
 
 
 @pytest.fixture
@@ -149,3 +151,88 @@ def test_axes_are_printed_by_name_where_they_have_one():
         b.body(name, mass=1, inertia=(1, 1, 1), axis=axis)
     joints = b.mechanism().joints
     assert [_axis(j) for j in joints] == ["-y", "0.6 0 0.8"]
+
+
+def test_sim_prints_figures_and_writes_arrays_and_a_page(run, tmp_path):
+    status, out, err = run("sim", "four_bar", "--time", "0.1", "--out", str(tmp_path))
+    assert (status, err) == (0, "")
+    lines = {line[0]: line[1:] for line in rows(out)}
+    assert lines["rows"][0] == "1"
+    assert float(lines["rate"][0].replace(",", "")) > 0
+    assert float(lines["loops open by at most"][0]) < 1e-12
+    with np.load(tmp_path / "sim.npz") as found:
+        assert found["q"].shape == (10, 3)
+        assert found["t"][-1] == pytest.approx(0.1)
+    assert "four_bar" in (tmp_path / "sim.html").read_text(encoding="utf-8")
+
+
+def test_sim_of_a_batch_starts_every_row_differently(run, tmp_path):
+    path = tmp_path / "rows.npz"
+    status, out, _ = run(
+        "sim", "double_pendulum", "--time", "0.02", "--batch", "3", "--seed", "1", "--npz", str(path), "--threads", "1",
+        "--integrator", "semi_implicit", "--dt", "0.002",
+    )  # fmt: skip
+    assert status == 0
+    with np.load(path) as found:
+        assert found["q"].shape == (3, 2, 2)
+        assert len(np.unique(found["q"][:, -1, 0])) == 3
+    assert ["rows", "3", "simulated side by side"] in rows(out)
+
+
+def test_demo_lands_and_writes_a_page_and_a_plot(run, tmp_path):
+    status, out, err = run("demo", "--time", "0.5", "--batch", "4", "--out", str(tmp_path / "demo"))
+    assert (status, err) == (0, "")
+    lines = {line[0]: line[1:] for line in rows(out)}
+    assert float(lines["loops open by at most"][0]) < 1e-12
+    assert float(lines["deepest penetration"][0]) < 0.1
+    start, end = (float(x) for x in lines["energy at start, at end"][0].split(", "))
+    assert end < start
+    assert "4 land on their feet" in out
+    assert (tmp_path / "demo" / "tello.html").stat().st_size > 500_000
+    assert (tmp_path / "demo" / "tello.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_view_writes_a_page(run, tmp_path):
+    status, out, _ = run("view", "bennett", "--html", str(tmp_path / "b.html"), "--seconds", "0.2")
+    assert status == 0
+    assert out.strip().endswith("b.html")
+    assert "__VISER_EMBED_DATA__" in (tmp_path / "b.html").read_text(encoding="utf-8")
+
+
+def test_view_serves_until_interrupted(run, monkeypatch):
+    from kinloop.viewer import Viewer
+
+    monkeypatch.setattr(Viewer, "wait", Viewer.stop)
+    status, out, _ = run("view", "four_bar", "--port", "0")
+    assert status == 0
+    assert re.match(r"four_bar is at http://127.0.0.1:\d+", out)
+
+
+def test_tour_moves_every_joint_and_keeps_loops_closed():
+    robot = kl.robots.load("tello")
+    times, Q = tour(robot, 0.5)
+    assert len(times) == len(Q) == 20
+    assert np.max(robot.loop_error(Q)) < 1e-8
+    moved = np.ptp(Q, axis=0)
+    assert np.all(moved[:7] == 0)
+    assert np.all(moved[7:] > 1e-3)
+
+
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        (["sim", "four_bar", "--time", "-1"], "error: --time must be positive and --batch at least 1, received -1"),
+        (["sim", "four_bar", "--dt", "0"], "error: dt must be a positive number of seconds, received 0.0"),
+        (["sim", "four_bar", "--integrator", "euler"], "error: integrator 'euler' is not one of"),
+        (["sim", "four_bar", "--ground"], "error: robot 'four_bar' has neither collision shapes nor named frames"),
+        (["sim", "tello", "--integrator", "rk4"], "error: contact needs integrator='semi_implicit', received 'rk4'"),
+        (["sim", "four_bar", "--time", "0.01", "--html", "x.txt"], "error: cannot write a recording to 'x.txt'"),
+        (["view", "four_bar", "--html", "x.txt"], "error: cannot write a recording to 'x.txt'"),
+        (["view", "telo"], "error: no robot named 'telo'; did you mean 'tello'"),
+    ],
+)
+def test_mistakes_in_simulating_and_viewing_are_one_line(run, args, message):
+    status, _, err = run(*args)
+    assert status == 1
+    assert err.startswith(message)
+    assert err.count("\n") == 1

@@ -14,6 +14,9 @@ import kinloop as kl
 from kinloop.cli.find import Floating, Name, Options, find
 from kinloop.cli.tables import console, progress, waiting
 
+REACH = 0.3
+"""How far the coordinates of a page's motion go [rad, m]."""
+
 
 def view(
     name: Name,
@@ -48,20 +51,24 @@ def tour(robot: kl.Robot, seconds: float, fps: float = 40.0) -> tuple[np.ndarray
     """A motion that shows what moves: every independent coordinate to and fro, loops closed, the base at rest."""
     count = max(1, round(seconds * fps))
     times = np.arange(count) / fps
-    q, Q = robot.neutral(), []
     moving = np.array([0.0 if "[" in name else 1.0 for name in robot.independent_names])
     moving = moving if moving.any() else np.ones(robot.nv)
-    turn = 2 * np.pi * np.arange(robot.nv) / max(robot.nv, 1)
-    reach = 0.3
-    for k in range(count):
+    phase = 2 * np.pi * np.arange(robot.nv) / max(robot.nv, 1)
+    pace = 2 * np.pi / max(seconds, 1.0 / fps)
+    q, Q = robot.neutral(), []
+    for t in times:
         Q.append(q)
-        if k < count - 1:
-            swing = 2 * np.pi / max(seconds, 1e-9)
-            rate = reach * swing * np.cos(swing * times[k] + turn) * moving
-            try:
-                ahead = robot.integrate(q, rate / fps)
-                robot.check_closed(ahead, 1e-8)
-            except kl.KinloopError:
-                continue
-            q = ahead if np.max(np.abs(ahead - q)) < 0.3 else q
+        q = _ahead(robot, q, REACH * pace / fps * np.cos(pace * t + phase) * moving)
     return times, np.array(Q)
+
+
+def _ahead(robot: kl.Robot, q: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """q after a step of its independent coordinates; q itself where the loops do not let it through."""
+    try:
+        ahead = robot.integrate(q, step)
+        robot.check_closed(ahead, 1e-8)
+    except kl.KinloopError:
+        return q
+    # a loop that jumps to another branch goes much farther than its rates say
+    expected = float(np.max(np.abs(robot.spanning_velocity(q, step)), initial=0.0))
+    return ahead if np.max(np.abs(ahead - q)) < 2 * expected + 0.05 else q
