@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose
 from kinloop.algorithms.cluster_aba import cluster_aba
 from kinloop.algorithms.dense_kkt import dense_kkt
 from kinloop.clusters import close, grow, loop_errors, neutral
-from kinloop.clusters.charts import rank_of
 from kinloop.errors import ModelError
 from kinloop.io import load
 from kinloop.model import joints as jt
@@ -76,7 +75,7 @@ def test_gearboxes_are_couplings(tmp_path):
     assert (c.dependent, c.independent) == (("a",), ("r",)) and c.matrix[0, 0] == pytest.approx(-0.04)
 
 
-@pytest.mark.parametrize("name, nv", [("cassie_v2", 18), ("cassie_wo_gearbox_spring", 13), ("cassie", 17)])
+@pytest.mark.parametrize("name, nv", [("cassie_v2", 18), ("cassie_wo_gearbox_spring", 13), ("cassie", 18)])
 def test_cassie_of_the_wheel_assembles_and_moves(name, nv):
     tree = grow(cassie(name))
     assert tree.nv == nv
@@ -89,10 +88,6 @@ def test_cassie_of_the_wheel_assembles_and_moves(name, nv):
         assert np.all(np.isfinite(cluster_aba(tree, q, v, tau)))
         return
     assert relative(cluster_aba(tree, q, v, tau), dense_kkt(tree, q, v, tau)) < 1e-8
-
-
-def test_rows_that_are_rounding_of_the_file_have_no_rank():
-    assert rank_of(np.array([[0.5, 0.1], [3e-9, 1e-9]])) == 1
 
 
 @pytest.mark.parametrize(

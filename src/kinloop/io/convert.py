@@ -75,20 +75,20 @@ def from_pinocchio(robot: Any, model: Any, q: Any, v: Any = None, tau: Any = Non
 class _Map:
     """A robot's joints paired with another library's."""
 
-    def __init__(self, robot: Any, slots: Callable[[Joint], Slot | None], nq: int, nv: int) -> None:
-        self.tree: ClusterTree = robot if isinstance(robot, ClusterTree) else getattr(robot, "tree", None)
-        if self.tree is None:
-            mechanism = robot if isinstance(robot, Mechanism) else robot.mechanism
-            self.tree = grow(mechanism)
+    def __init__(self, robot: Any, slots: Callable[[Joint], Slot], nq: int, nv: int) -> None:
+        tree = grow(robot) if isinstance(robot, Mechanism) else getattr(robot, "tree", robot)
+        if not isinstance(tree, ClusterTree):
+            raise ModelError(f"{type(robot).__name__} is not a robot; give a Robot or a Mechanism")
+        self.tree = tree
         self.top = self.tree.top
         self.nq, self.nv = nq, nv
         moving = [(i, j) for i, j in enumerate(self.top.joints) if j.type.nv]
         self.slots = {i: slots(j) for i, j in moving}
 
     def to(self, q: Any, v: Any, tau: Any, start: Array) -> Any:
-        return _rowwise(lambda *state: self._to(*state, start=start), q, v, tau)
+        return _rowwise(lambda *state: self._to(start, *state), q, v, tau)
 
-    def _to(self, q: Array, v: Array | None, tau: Array | None, start: Array) -> list[Array]:
+    def _to(self, start: Array, q: Array, v: Array | None, tau: Array | None) -> list[Array]:
         G = self.tree.spanning_jacobian(self._sized(q, self.top.nq, "q"))
         theirs = start.copy()
         for i, slot in self.slots.items():

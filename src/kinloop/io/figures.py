@@ -74,12 +74,12 @@ def pose_of(node: Node | None) -> Transform:
 def exact_pose(at: np.ndarray, rotation: np.ndarray) -> Transform:
     """A pose as the file has it: only dust of the arithmetic itself is swept to exact zeros and ones."""
     checked = placement(at, rotation)
-    return Transform(swept(np.asarray(rotation, dtype=float), dust=2e-15), checked.p)
+    return Transform(swept(rotation, dust=2e-15), checked.p)
 
 
 def rpy_pose(at: np.ndarray, rpy: np.ndarray, where: Where) -> Transform:
     with where.blamed():
-        return exact_pose(at, rpy_rotation(*rpy))
+        return exact_pose(at, rpy_rotation(*rpy) if np.any(rpy) else np.eye(3))
 
 
 def quaternion_pose(at: np.ndarray, quaternion: np.ndarray, where: Where) -> Transform:

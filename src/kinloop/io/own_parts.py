@@ -144,8 +144,8 @@ class Reader:
         figures: dict[str, Any] = {k: _number(e[k], k, infinite=True) for k in JOINT_FIGURES if k in e}
         if e.get("home") is not None:
             figures["home"] = tuple(_array(e["home"], "home").tolist())
-        names = (_text(e[k], k) for k in ("name", "parent", "child"))
-        return Joint(*names, _joint_type(e["type"]), _pose(e.get("placement")), **figures)
+        name, parent, child = (_text(e[k], k) for k in ("name", "parent", "child"))
+        return Joint(name, parent, child, _joint_type(e["type"]), _pose(e.get("placement")), **figures)
 
     def _frame(self, e: dict) -> Frame:
         return Frame(_text(e["name"], "name"), _text(e["body"], "body"), _pose(e.get("placement")))
@@ -153,8 +153,8 @@ class Reader:
     def _loop(self, e: dict) -> Loop:
         name, P, S = (_text(e[k], k) for k in ("name", "predecessor", "successor"))
         if e.get("kind") == "rod":
-            points = (_array(e[k], k) for k in ("predecessor_point", "successor_point"))
-            return Rod(name, P, S, *points, _number(e["length"], "length"))
+            p, s = (_array(e[k], k) for k in ("predecessor_point", "successor_point"))
+            return Rod(name, P, S, p, s, _number(e["length"], "length"))
         if e.get("kind") != "joint":
             raise ModelError(f"has the kind {e.get('kind')!r}; it must be 'joint' or 'rod'")
         poses = (_pose(e.get(k)) for k in ("predecessor_placement", "successor_placement"))

@@ -112,34 +112,16 @@ class _Reader:
         self, joints: list[_Joint], links: list[str]
     ) -> tuple[list[tuple[str, _Joint | None, bool]], list[_Joint]]:
         """Links in order from the roots with the joint that carries each (turned?), and joints left over."""
-        group = {name: name for name in (*links, WORLD)}
-
-        def find(x: str) -> str:
-            while group[x] != x:
-                group[x] = group[group[x]]
-                x = group[x]
-            return x
-
-        carried: set[str] = set()
-        chosen: dict[_Joint, None] = {}
-        for forward in (True, False):
-            for j in joints:
-                if j in chosen or (forward and (j.child in carried or j.child == WORLD)):
-                    continue
-                if find(j.parent) != find(j.child):
-                    group[find(j.parent)] = find(j.child)
-                    carried.add(j.child)
-                    chosen[j] = None
+        chosen = _spanning(joints, links)
         near: dict[str, list[_Joint]] = {}
         for j in chosen:
             near.setdefault(j.parent, []).append(j)
             near.setdefault(j.child, []).append(j)
         children = {j.child for j in chosen}
-        roots = [name for name in links if name not in children] + links
         out: list[tuple[str, _Joint | None, bool]] = []
-        seen = {WORLD}
-        for root in (WORLD, *roots):
-            if root in seen and root != WORLD:
+        seen: set[str] = set()
+        for root in (WORLD, *(name for name in links if name not in children), *links):
+            if root in seen:
                 continue
             seen.add(root)
             if root != WORLD:
@@ -201,3 +183,26 @@ class _Reader:
             at_P, at_S = T_P.inverse().then(frame), T_S.inverse().then(frame)
             ends = exact_pose(at_P.p, at_P.R), exact_pose(at_S.p, at_S.R)
             self.draft.add_loop(LoopJoint(joint.name, P, S, kind, *ends), joint.node.where)
+
+
+def _spanning(joints: list[_Joint], links: list[str]) -> dict[_Joint, None]:
+    """Joints of a spanning tree: first those whose child is not carried yet, then what else joins parts."""
+    group = {name: name for name in (*links, WORLD)}
+
+    def find(x: str) -> str:
+        while group[x] != x:
+            group[x] = group[group[x]]
+            x = group[x]
+        return x
+
+    carried: set[str] = {WORLD}
+    chosen: dict[_Joint, None] = {}
+    for forward in (True, False):
+        for j in joints:
+            if j in chosen or (forward and j.child in carried):
+                continue
+            if find(j.parent) != find(j.child):
+                group[find(j.parent)] = find(j.child)
+                carried.add(j.child)
+                chosen[j] = None
+    return chosen

@@ -123,13 +123,16 @@ def _link(out: _Lines, body: Body) -> None:
 
 
 def _shape(out: _Lines, g: Geometry, role: str) -> None:
-    figures: dict[str, Any] = {
-        "box": lambda: {"size": g.size},
-        "sphere": lambda: {"radius": g.size[0]},
-        "cylinder": lambda: {"radius": g.size[0], "length": g.size[1]},
-        "capsule": lambda: {"radius": g.size[0], "length": g.size[1]},
-        "mesh": lambda: {"filename": g.mesh or "", "scale": g.size},
-    }.get(g.kind, dict)()
+    figures: dict[str, Any] = {}
+    match g.kind:
+        case "box":
+            figures = {"size": g.size}
+        case "sphere":
+            figures = {"radius": g.size[0]}
+        case "cylinder" | "capsule":
+            figures = {"radius": g.size[0], "length": g.size[1]}
+        case "mesh":
+            figures = {"filename": g.mesh or "", "scale": g.size}
     if not figures:
         return  # planes and ellipsoids have no word in URDF
     out.open(role, name=g.name or None)
