@@ -3,6 +3,7 @@
 import base64
 import re
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -129,3 +130,12 @@ def saturated(picture):
 def colourful(picture):
     """Part of the pixels that are neither gray nor white."""
     return float(np.mean(saturated(picture)))
+
+
+def test_page_of_the_docs_runs_as_printed(tmp_path, monkeypatch):
+    text = (Path(__file__).parents[2] / "docs" / "viewer.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(block, "viewer.md", "exec"), names)
+    assert (tmp_path / "rssr.html").exists()

@@ -33,7 +33,7 @@ KP, KD = 3.0, 0.05
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for what the demo writes.")] = Path("kinloop-demo"),
-    time: Annotated[float, typer.Option(help="How long to simulate [s].")] = 3.0,
+    time: Annotated[float, typer.Option(help="How long to simulate [s].")] = 2.0,
     height: Annotated[float, typer.Option(help="Height of the drop [m].")] = 0.2,
     batch: Annotated[int, typer.Option(help="Rows of the timed batch.")] = 64,
 ) -> None:

@@ -82,7 +82,7 @@ def dress(server: Any, low: Array, high: Array, ground: float | None) -> None:
     camera = server.initial_camera
     camera.up = (0.0, 0.0, 1.0)
     camera.look_at = tuple(middle)
-    camera.position = tuple(middle + 1.45 * span * np.array([0.78, -0.92, 0.42]) / np.sqrt(0.78**2 + 0.92**2 + 0.42**2))
+    camera.position = tuple(middle + 1.3 * span * np.array([0.78, -0.92, 0.42]) / np.sqrt(0.78**2 + 0.92**2 + 0.42**2))
     camera.near, camera.far = 1e-3 * span, 100.0 * span
     camera.fov = 0.75
 
@@ -104,7 +104,7 @@ def caption(robot: Robot, look: Look, title: str | None, notes: str | None = Non
     lines = [f"<b>{html.escape(title or robot.name)}</b>", f"<div>{sizes}</div>"]
     lines += [f"<div>{html.escape(notes)}</div>"] if notes else []
     style = (
-        "#kinloop-caption{position:fixed;left:16px;bottom:64px;z-index:50;pointer-events:none;color:#222b38;"
+        "#kinloop-caption{position:fixed;left:16px;bottom:64px;z-index:50;pointer-events:none;color:#222b38;max-width:34vw;"
         "font:13px/1.45 system-ui,sans-serif}#kinloop-caption b{font-size:17px}"
         "#kinloop-caption i{display:inline-block;width:10px;height:10px;border-radius:5px;margin-right:7px}"
         "#kinloop-caption section{margin-top:8px;font-size:11px;opacity:.85}"
