@@ -8,8 +8,7 @@ import numpy as np
 
 from kinloop.io.failure import Where
 from kinloop.io.xmltree import Node
-from kinloop.model import placement
-from kinloop.model.parts import swept
+from kinloop.model.parts import frozen, swept
 from kinloop.spatial import Transform, quaternion_rotation, rpy_rotation
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
@@ -72,9 +71,8 @@ def pose_of(node: Node | None) -> Transform:
 
 
 def exact_pose(at: np.ndarray, rotation: np.ndarray) -> Transform:
-    """A pose as the file has it: only dust of the arithmetic itself is swept to exact zeros and ones."""
-    checked = placement(at, rotation)
-    return Transform(swept(rotation, dust=2e-15), checked.p)
+    """A pose of a rotation that is one: only dust of the arithmetic itself is swept to exact zeros and ones."""
+    return Transform(swept(rotation, dust=2e-15), frozen(at, (3,), "position"))
 
 
 def rpy_pose(at: np.ndarray, rpy: np.ndarray, where: Where) -> Transform:

@@ -30,6 +30,9 @@ def read_urdf(robot: Node, path: Path, roots: Roots, options: Options, notes: No
     """The mechanism of a `<robot>`."""
     draft = Draft(robot.get("name") or path.stem, robot.where, options, notes)
     shapes = Shapes(roots, notes, options.limits.shapes)
+    moving = sum(node.tag == "joint" and node.get("type") != "fixed" for node in robot)
+    if moving > options.limits.bodies:
+        raise robot.error(f"has {moving} joints that move; limits allow {options.limits.bodies} bodies")
     shapes.named_materials(robot)
     for node in robot:
         if node.tag == "link":
