@@ -7,7 +7,7 @@ configuration; "unconstrained" adds nothing. [Chignoli2023, sections II-C to II-
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -25,10 +25,11 @@ from kinloop.spatial.transform import Array
 
 
 class IndependentTree(NamedTuple):
-    """A tree of the independent joints: its positions are q[positions], its bodies `bodies` of the robot."""
+    """A tree of the independent joints: its positions are q[positions], its velocities v[velocities] of the robot."""
 
     tree: ClusterTree
     positions: list[int]
+    velocities: list[int]
     bodies: list[int]
 
 
@@ -36,6 +37,8 @@ class IndependentTree(NamedTuple):
 def independent_tree(tree: ClusterTree, reflect: bool) -> IndependentTree:
     """The tree of independent joints, with or without reflected inertias."""
     top, chosen = tree.top, set(tree.independent_dofs)
+    if top.open:
+        raise MethodError(f"approximate methods take figures as they are; {', '.join(top.open)} cannot be left open")
     kept = [i for i in range(len(top)) if all(d in chosen for d in range(top.v_of[i].start, top.v_of[i].stop))]
     for i in kept:
         if top.parent[i] >= 0 and top.parent[i] not in kept:
@@ -50,7 +53,15 @@ def independent_tree(tree: ClusterTree, reflect: bool) -> IndependentTree:
     )
     mechanism = Mechanism(top.mechanism.name, tuple(top.bodies[i] for i in kept), joints, gravity=top.mechanism.gravity)
     positions = [k for i in kept for k in range(top.q_of[i].start, top.q_of[i].stop)]
-    return IndependentTree(grow(mechanism), positions, kept)
+    dofs = [d for i in kept for d in range(top.v_of[i].start, top.v_of[i].stop)]
+    if len(dofs) != tree.nv:
+        partly = next(top.coordinates[d] for d in tree.independent_dofs if d not in dofs)
+        raise MethodError(
+            f"{partly!r} is independent while other coordinates of its joint are not; approximate methods need whole "
+            "joints as independent coordinates (robot.with_independent([...]))"
+        )
+    velocities = [tree.independent_dofs.index(d) for d in dofs]
+    return IndependentTree(grow(mechanism), positions, velocities, kept)
 
 
 def reflected_inertia(tree: ClusterTree, kept: Sequence[int]) -> Array:
@@ -67,32 +78,31 @@ def reflected_inertia(tree: ClusterTree, kept: Sequence[int]) -> Array:
     return out
 
 
-def _forces(ind: IndependentTree, f_ext: Array | None) -> Array | None:
-    return None if f_ext is None else f_ext[ind.bodies]
+def _on_tree(ind: IndependentTree, algorithm: Callable, q: Array, v: Array, x: Array, f_ext: Array | None) -> Array:
+    """An algorithm (q, v, tau or a) on the independent tree, with velocities in the robot's order."""
+    order = ind.velocities
+    found = algorithm(ind.tree, q[ind.positions], v[order], x[order], None if f_ext is None else f_ext[ind.bodies])
+    return found[np.argsort(order)]
 
 
 def approximate_aba(tree: ClusterTree, q: Array, v: Array, tau: Array, f_ext: Array | None = None) -> Array:
     """Forward dynamics of the independent tree with reflected inertias."""
-    ind = independent_tree(tree, True)
-    return cluster_aba(ind.tree, q[ind.positions], v, tau, _forces(ind, f_ext))
+    return _on_tree(independent_tree(tree, True), cluster_aba, q, v, tau, f_ext)
 
 
 def unconstrained_aba(tree: ClusterTree, q: Array, v: Array, tau: Array, f_ext: Array | None = None) -> Array:
     """Forward dynamics of the independent tree alone."""
-    ind = independent_tree(tree, False)
-    return cluster_aba(ind.tree, q[ind.positions], v, tau, _forces(ind, f_ext))
+    return _on_tree(independent_tree(tree, False), cluster_aba, q, v, tau, f_ext)
 
 
 def approximate_rnea(tree: ClusterTree, q: Array, v: Array, a: Array, f_ext: Array | None = None) -> Array:
     """Inverse dynamics of the independent tree with reflected inertias."""
-    ind = independent_tree(tree, True)
-    return cluster_rnea(ind.tree, q[ind.positions], v, a, _forces(ind, f_ext))
+    return _on_tree(independent_tree(tree, True), cluster_rnea, q, v, a, f_ext)
 
 
 def unconstrained_rnea(tree: ClusterTree, q: Array, v: Array, a: Array, f_ext: Array | None = None) -> Array:
     """Inverse dynamics of the independent tree alone."""
-    ind = independent_tree(tree, False)
-    return cluster_rnea(ind.tree, q[ind.positions], v, a, _forces(ind, f_ext))
+    return _on_tree(independent_tree(tree, False), cluster_rnea, q, v, a, f_ext)
 
 
 def approximate_efpa(tree: ClusterTree, q: Array, frames: Sequence[tuple[int, Transform]]) -> Array:

@@ -57,18 +57,18 @@ def spanning_dynamics(tree: ClusterTree, q: Array, qd: Array, f_ext: Array | Non
 
 
 def loop_rows(tree: ClusterTree, q: Array, qd: Array) -> tuple[Array, Array]:
-    """K and k of all embedded loops and couplings, every row, each of unit length."""
+    """K and k of all embedded loops and couplings: every row, weighted so that sizes compare."""
     parts = [p for cluster in tree for p in cluster.parts]
     rows = stacked_rows(tree.top, parts, range(tree.top.n_spanning), q, qd)
-    size = np.linalg.norm(rows.K, axis=1)
-    scale = np.where(size > 1e-9, 1.0 / np.maximum(size, 1e-300), 0.0)
-    return rows.K * scale[:, None], rows.k * scale
+    weights = np.concatenate([c.equations.weights for c in tree if c.equations is not None] or [np.zeros(0)])
+    return rows.K * weights[:, None], rows.k * weights
 
 
-def solve_constrained(H: Array, right: Array, K: Array, k: Array) -> tuple[Array, Array]:
-    """qdd and lambda of H qdd = right + K^T lambda, K qdd = k, for any rows K."""
+def solve_constrained(H: Array, right: Array, K: Array, k: Array, rank: int | None = None) -> tuple[Array, Array]:
+    """qdd and lambda of H qdd = right + K^T lambda, K qdd = k, for any rows K, of known rank or as numbers say."""
     U, s, Vt = np.linalg.svd(K) if K.size else (np.zeros((0, 0)), np.zeros(0), np.eye(len(H)))
-    rank = int(np.sum(s > 1e-9 * max(s[0], 1e-300))) if len(s) else 0
+    if rank is None:
+        rank = int(np.sum(s > 1e-9 * max(s[0], 1e-300))) if len(s) else 0
     particular = Vt[:rank].T @ ((U[:, :rank].T @ k) / s[:rank]) if rank else np.zeros(len(H))
     N = Vt[rank:].T
     z = np.linalg.solve(N.T @ H @ N, N.T @ (right - H @ particular)) if N.shape[1] else np.zeros(0)
@@ -87,22 +87,21 @@ def dense_kkt(tree: ClusterTree, q: Array, v: Array, tau: Array, f_ext: Array | 
 def dense_kkt_spanning(
     tree: ClusterTree, q: Array, v: Array, tau: Array, f_ext: Array | None = None
 ) -> tuple[Array, Array]:
-    """Spanning accelerations and multipliers of the (unit-length) rows."""
+    """Spanning accelerations and multipliers of the weighted rows."""
     qd = dense_velocity(tree, q, v)
     H, c = spanning_dynamics(tree, q, qd, f_ext)
     K, k = loop_rows(tree, q, qd)
     applied = np.zeros(tree.top.n_spanning)
     applied[tree.independent_dofs] = tau
-    return solve_constrained(H, applied - c, K, k)
+    return solve_constrained(H, applied - c, K, k, tree.top.n_spanning - tree.nv)
 
 
 def dense_jacobian(tree: ClusterTree, q: Array) -> Array:
     """G (n_spanning, nv) from the null space of all rows: unit independent velocities."""
     n = tree.top.n_spanning
     K, _ = loop_rows(tree, q, np.zeros(n))
-    _, s, Vt = np.linalg.svd(K) if K.size else (None, np.zeros(0), np.eye(n))
-    rank = int(np.sum(s > 1e-9 * max(s[0], 1e-300))) if len(s) else 0
-    N = Vt[rank:].T
+    Vt = np.linalg.svd(K)[2] if K.size else np.eye(n)
+    N = Vt[n - tree.nv :].T
     return np.linalg.solve(N[tree.independent_dofs].T, N.T).T if N.shape[1] else np.zeros((n, 0))
 
 
@@ -115,7 +114,7 @@ def dense_inverse_dynamics(tree: ClusterTree, q: Array, v: Array, a: Array, f_ex
     G = dense_jacobian(tree, q)
     H, c = spanning_dynamics(tree, q, G @ v, f_ext)
     K, k = loop_rows(tree, q, G @ v)
-    free = np.linalg.lstsq(K, k, rcond=1e-9)[0] if K.size else np.zeros(len(H))
+    free, _ = solve_constrained(np.eye(len(H)), np.zeros(len(H)), K, k, len(H) - tree.nv)
     qdd = free + G @ (a - free[tree.independent_dofs])
     return G.T @ (H @ qdd + c)
 

@@ -35,27 +35,30 @@ def tangent_directions(tree: ClusterTree, q: Array) -> list[Array]:
 
 
 @lru_cache(maxsize=32)
-def _partials(tree: ClusterTree) -> sc.Function:
-    """(q, v, a) -> d tau/dq, d tau/dv, traced once per robot."""
+def _traced(tree: ClusterTree) -> sc.Function:
+    sizes = {"q": tree.top.nq, "v": tree.nv, "a": tree.nv}
+    return sc.trace(lambda q, v, a: dict(zip(("dq", "dv"), partials(tree, q, v, a), strict=True)), sizes)
 
-    def run(q: Array, v: Array, a: Array) -> dict[str, Array]:
-        tau = cluster_rnea(tree, q, v, a)
-        columns = [sc.jvp(tau, q, direction) for direction in tangent_directions(tree, q)]
-        dq = np.stack(columns, axis=1) if columns else np.zeros((0, 0))
-        return {"dq": dq, "dv": sc.jacobian(tau, v, "forward")}
 
-    return sc.trace(run, {"q": tree.top.nq, "v": tree.nv, "a": tree.nv})
+def partials(tree: ClusterTree, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
+    """d tau/dq and d tau/dv at constant a, however a came about."""
+    if not sc.is_symbolic(q, v, a):
+        return _traced(tree)(q, v, a)
+    tau = cluster_rnea(tree, q, v, a)
+    dq = [sc.jvp(tau, q, direction, hold=a) for direction in tangent_directions(tree, q)]
+    dv = [sc.jvp(tau, v, unit, hold=a) for unit in np.eye(tree.nv)]
+    return (np.stack(dq, axis=1), np.stack(dv, axis=1)) if tree.nv else (np.zeros((0, 0)), np.zeros((0, 0)))
 
 
 def inverse_dynamics_derivatives(tree: ClusterTree, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
     """d tau/dq, d tau/dv, d tau/da = M, each (nv, nv)."""
-    dq, dv = _partials(tree)(q, v, a)
+    dq, dv = partials(tree, q, v, a)
     return dq, dv, cluster_crba(tree, q)
 
 
 def forward_dynamics_derivatives(tree: ClusterTree, q: Array, v: Array, tau: Array) -> tuple[Array, Array, Array]:
     """da/dq, da/dv, da/dtau, each (nv, nv)."""
     a = cluster_aba(tree, q, v, tau)
-    dq, dv = _partials(tree)(q, v, a)
+    dq, dv = partials(tree, q, v, a)
     inverse = inverse_mass_matrix(tree, q)
     return -(inverse @ dq), -(inverse @ dv), inverse

@@ -70,7 +70,9 @@ def _multipliers(tree: ClusterTree, q: Array, missing: Array) -> dict[str, Array
         if not c.parts:
             continue
         K = stacked_rows(tree.top, c.parts, c.dofs, q).K
-        multipliers = np.linalg.lstsq(K.T, missing[list(c.dofs)], rcond=1e-9)[0]
+        U, s, Vt = np.linalg.svd(K, full_matrices=False)
+        r = len(c.chart.rows)
+        multipliers = U[:, :r] @ ((Vt[:r] @ missing[list(c.dofs)]) / s[:r])
         at = 0
         for part in c.parts:
             n = len(rows_of(tree.top, part, q).phi)

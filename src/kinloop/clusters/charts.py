@@ -23,7 +23,7 @@ from kinloop.spatial.transform import Array
 
 RANK_TOLERANCE = 1e-4
 USABLE = 1e-6
-"""Smallest singular value, over unit rows, of a chart that can be used at all."""
+"""Smallest singular value, of weighted rows, of a chart that can be used at all."""
 
 
 @dataclass(frozen=True)
@@ -119,18 +119,9 @@ def pivots(A: Array, rank: int) -> list[int]:
     return chosen
 
 
-def _scaled(K: Array) -> Array:
-    """Rows of unit length; rows that act on a lever below 10 um are rounding of the file, and are zeroed."""
-    norm = np.linalg.norm(K, axis=1, keepdims=True)
-    return np.where(norm > 1e-5, K / np.maximum(norm, 1e-300), 0.0)
-
-
 def rank_of(K: Array) -> int:
-    """Numerical rank of constraint rows, each scaled to unit length."""
-    if K.size == 0:
-        return 0
-    s = np.linalg.svd(_scaled(K), compute_uv=False)
-    return int(np.sum(s > RANK_TOLERANCE))
+    """Numerical rank of weighted constraint rows (`closing.row_weights`)."""
+    return int(np.sum(np.linalg.svd(K, compute_uv=False) > RANK_TOLERANCE)) if K.size else 0
 
 
 def choose(
@@ -138,18 +129,20 @@ def choose(
     preferred: Sequence[int],
     dependents: Sequence[int] | None = None,
     exact: Sequence[int] = (),
+    pattern: Array | None = None,
 ) -> Chart | None:
-    """The chart that stays best conditioned over sample Jacobians at closed configurations.
+    """The chart that stays best conditioned over sample Jacobians, weighted, at closed configurations.
 
     `preferred` columns become dependent first (couplings name them); `dependents` fixes them all.
-    Rows in `exact` (couplings) are as good as any whatever their ratio. None where the wish cannot be met.
+    Rows in `exact` (couplings) are as good as any whatever their ratio. `pattern` tells which entries of K
+    are anything but zero everywhere; without it all may be. None where the wish cannot be met.
     """
     n = samples[0].shape[1]
-    scaled = [_scaled(K) for K in samples]
     rank = max((rank_of(K) for K in samples), default=0)
+    pattern = np.ones(samples[0].shape, dtype=bool) if pattern is None else pattern
     candidates = [tuple(sorted(dependents))] if dependents is not None else []
     if dependents is None:
-        for K in scaled:
+        for K in samples:
             found = _dependents(K, rank, n, list(preferred))
             if found is not None and found not in candidates:
                 candidates.append(found)
@@ -157,17 +150,17 @@ def choose(
     for columns in candidates:
         if len(columns) != rank:
             continue
-        blocks = [_dependent_rows(K, columns, exact) for K in scaled]
+        blocks = [_dependent_rows(K, columns, exact) for K in samples]
         for rows in sorted({tuple(sorted(pivots(A.T, rank))) for A in blocks}):
             smallest = [_smallest(A[list(rows)]) for A in blocks]
             score = float(np.mean(np.log(np.array(smallest) + 1e-12)))
             if max(smallest) > USABLE and (best is None or score > best[0] + 1e-9):
-                best = score, _chart(n, rows, columns, samples)
+                best = score, make_chart(n, rows, columns, pattern)
     return best[1] if best else None
 
 
 def _dependent_rows(K: Array, columns: Sequence[int], exact: Sequence[int]) -> Array:
-    """Dependent columns of unit rows; a coupling's row is scaled to unit length in these columns alone."""
+    """Dependent columns; a coupling's row is scaled to unit length in these columns alone."""
     A = K[:, list(columns)].copy()
     for r in exact:
         A[r] /= max(float(np.linalg.norm(A[r])), 1e-300)
@@ -201,12 +194,10 @@ def _smallest_of_columns(K: Array, columns: list[int]) -> float:
     return _smallest(A / np.maximum(np.linalg.norm(A, axis=0), 1e-300))
 
 
-def _chart(n: int, rows: tuple[int, ...], columns: tuple[int, ...], samples: Sequence[Array]) -> Chart:
-    pattern = np.zeros((len(rows), len(columns)), dtype=bool)
-    for K in samples:
-        pattern |= np.abs(K[np.ix_(rows, columns)]) > 1e-11
+def make_chart(n: int, rows: tuple[int, ...], columns: tuple[int, ...], pattern: Array) -> Chart:
+    """The chart of given rows and dependent columns, solved block by block as the pattern of K allows."""
     independent = tuple(c for c in range(n) if c not in columns)
-    return Chart(n, rows, columns, independent, _blocks(pattern, rows, columns))
+    return Chart(n, rows, columns, independent, _blocks(pattern[np.ix_(rows, columns)], rows, columns))
 
 
 def _blocks(pattern: Array, rows: tuple[int, ...], columns: tuple[int, ...]) -> tuple:

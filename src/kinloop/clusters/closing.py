@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kinloop import scalar as sc
 from kinloop.clusters.charts import rank_of
-from kinloop.constraints import rows_of, stacked_rows
+from kinloop.constraints import rows_of, shift_rows, stacked_rows
 from kinloop.errors import LoopNotClosed
-from kinloop.model.parts import Coupling, LinearCoupling, Loop
+from kinloop.model.parts import Coupling, LinearCoupling, Loop, LoopJoint
 from kinloop.model.topology import Topology
 from kinloop.spatial.transform import Array
 
@@ -89,5 +90,39 @@ def sample_closed(
             f"loop {worst.name!r} cannot be closed: the nearest configuration to neutral leaves it open by {size:.3g} "
             f"and {tries} random starts found none closed; check the loop's frames and lengths"
         )
-    ranks = [rank_of(stacked_rows(top, parts, dofs, q).K) for q in found]
+    weights = row_weights(top, parts, dofs, found)
+    ranks = [rank_of(stacked_rows(top, parts, dofs, q).K * weights[:, None]) for q in found]
     return [q for q, r in zip(found, ranks, strict=True) if r == max(ranks)]
+
+
+def row_weights(
+    top: Topology, parts: Sequence[Loop | Coupling], dofs: Sequence[int], samples: Sequence[Array]
+) -> Array:
+    """What to multiply rows with so that their sizes compare: 1 is a row that matters, 1e-5 is rounding of a file.
+
+    Shifts between two bodies count in units of the longest lever of their loop, turns in radians; a user's
+    equation and a coupling, each exact, in units of its own size.
+    """
+    weights: list[float] = []
+    for part in parts:
+        K = [stacked_rows(top, [part], dofs, q).K for q in samples]
+        size = np.max([np.linalg.norm(k, axis=1) for k in K], axis=0) if K and len(K[0]) else np.zeros(0)
+        if isinstance(part, LoopJoint):
+            shifts = shift_rows(part.type)
+            size = np.concatenate([np.full(shifts, np.max(size[:shifts], initial=0.0)), np.ones(len(size) - shifts)])
+        weights += [1.0 / s if s > 0 else 1.0 for s in size]
+    return np.array(weights)
+
+
+def closure_pattern(top: Topology, parts: Sequence[Loop | Coupling], dofs: Sequence[int]) -> Array:
+    """Which entries of K can be anything but zero, read off its symbols; ratios may all be opened later."""
+    K = stacked_rows(top, parts, dofs, sc.Graph().inputs("q", top.nq)).K
+    pattern = np.array([isinstance(x, sc.Symbol) or abs(x) > 1e-11 for x in K.flat], dtype=bool).reshape(K.shape)
+    row, place = 0, {d: k for k, d in enumerate(dofs)}
+    for part in parts:
+        rows = rows_of(top, part, top.neutral())
+        if isinstance(part, LinearCoupling):
+            independent = [place[d] for d in rows.dofs[len(part.dependent) :]]
+            pattern[row : row + len(rows.phi), independent] = True
+        row += len(rows.phi)
+    return pattern

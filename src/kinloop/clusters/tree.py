@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinloop.clusters.charts import Chart, choose, rank_of
-from kinloop.clusters.closing import sample_closed
+from kinloop.clusters.closing import closure_pattern, row_weights, sample_closed
 from kinloop.clusters.grouping import bodies_of, group
 from kinloop.constraints import Rows, stacked_rows
 from kinloop.errors import ModelError
@@ -36,11 +36,19 @@ class Cluster:
     dofs: tuple[int, ...]
     chart: Chart
     v: slice
+    equations: Equations | None = None
 
     @property
     def m(self) -> int:
         """Number of independent velocities."""
         return self.v.stop - self.v.start
+
+
+class Equations(NamedTuple):
+    """What is known of a cluster's rows at all configurations: how to weigh them, which entries can be non-zero."""
+
+    weights: Array
+    pattern: Array
 
 
 class Embedding(NamedTuple):
@@ -147,11 +155,12 @@ def grow(mechanism: Mechanism, seed: int = 0) -> ClusterTree:
     for k, bodies in enumerate(groups):
         mine = tuple(p for p in parts if of[bodies_of(top, p)[0]] == k)
         dofs = tuple(d for i in bodies for d in range(top.v_of[i].start, top.v_of[i].stop))
-        chart = first_chart(top, mine, bodies, dofs, seed)
+        chart, equations = first_chart(top, mine, bodies, dofs, seed)
         outputs = tuple(_output(top, i, set(bodies)) for i in bodies)
         parent = of.get(outputs[0], -1)
         m = len(chart.independent)
-        clusters.append(Cluster(k, tuple(bodies), parent, outputs, mine, dofs, chart, slice(start, start + m)))
+        v = slice(start, start + m)
+        clusters.append(Cluster(k, tuple(bodies), parent, outputs, mine, dofs, chart, v, equations))
         start += m
     return ClusterTree(top, clusters)
 
@@ -164,12 +173,14 @@ def _output(top: Topology, i: int, bodies: set[int]) -> int:
 
 def first_chart(
     top: Topology, parts: tuple[Loop | Coupling, ...], bodies: Sequence[int], dofs: tuple[int, ...], seed: int
-) -> Chart:
+) -> tuple[Chart, Equations | None]:
     """The chart a cluster starts with: as the user names coordinates, else the best conditioned one."""
     n = len(dofs)
     if not parts:
-        return Chart(n, (), (), tuple(range(n)), ())
-    samples = [stacked_rows(top, parts, dofs, q).K for q in sample_closed(top, parts, bodies, dofs, seed)]
+        return Chart(n, (), (), tuple(range(n)), ()), None
+    closed = sample_closed(top, parts, bodies, dofs, seed)
+    equations = Equations(row_weights(top, parts, dofs, closed), closure_pattern(top, parts, dofs))
+    samples = [stacked_rows(top, parts, dofs, q).K * equations.weights[:, None] for q in closed]
     names = [top.coordinates[d] for d in dofs]
     joints = {name: top.joints[i].name for i in bodies for name in top.coordinates[top.v_of[i]]}
     wanted = [k for k, name in enumerate(names) if name in _wanted(top) or joints[name] in _wanted(top)]
@@ -179,7 +190,7 @@ def first_chart(
     dependents = [k for k in range(n) if k not in wanted] if wanted else None
     coupled = sum(len(p.dependent) for p in parts if isinstance(p, Coupling))  # their rows come last
     exact = range(len(samples[0]) - coupled, len(samples[0]))
-    chart = choose(samples, preferred, dependents=dependents, exact=exact)
+    chart = choose(samples, preferred, dependents, exact, equations.pattern)
     if chart is None:
         m = n - max(rank_of(K) for K in samples)
         raise ModelError(
@@ -187,7 +198,7 @@ def first_chart(
             f"{[names[k] for k in wanted]} cannot be them; name {m} that determine its motion among {names}, "
             "or none to let kinloop choose"
         )
-    return chart
+    return chart, equations
 
 
 def _wanted(top: Topology) -> tuple[str, ...]:

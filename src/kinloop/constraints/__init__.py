@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from kinloop.constraints.functions import coupling_rows, explicit, function_rows
-from kinloop.constraints.rows import Rows, joint_rows, rod_rows, wrench_basis
+from kinloop.constraints.rows import Rows, joint_rows, rod_rows, shift_rows, wrench_basis
 from kinloop.model.parts import Coupling, Loop, LoopFunction, LoopJoint, Rod
 from kinloop.model.topology import Topology
 from kinloop.spatial.transform import Array
 
 __all__ = [
-    "Rows", "coupling_rows", "explicit", "function_rows", "joint_rows", "rod_rows", "rows_of", "stacked_rows",
-    "wrench_basis",
+    "Rows", "coupling_rows", "explicit", "function_rows", "joint_rows", "rod_rows", "rows_of", "shift_rows",
+    "stacked_rows", "wrench_basis",
 ]  # fmt: skip
 
 

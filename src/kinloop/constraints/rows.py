@@ -191,6 +191,18 @@ def _joint(top: Topology, loop: LoopJoint, q: Array, qd: Array | None) -> _Loop:
     return L
 
 
+def shift_rows(kind: jt.JointType) -> int:
+    """How many rows of a loop joint hold back a shift; they come first, then the rows that hold back a turn."""
+    match kind:
+        case jt.Free():
+            return 0
+        case jt.Planar():
+            return 1
+        case jt.Prismatic() | jt.Cylindrical():
+            return 2
+    return 3
+
+
 def rod_rows(top: Topology, rod: Rod, q: Array, qd: Array | None = None) -> Rows:
     """The row of a rod of fixed length."""
     return _rod(top, rod, q, qd).rows()

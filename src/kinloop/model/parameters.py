@@ -64,6 +64,7 @@ def _rpy(R: np.ndarray) -> np.ndarray:
 def with_parameters(top: Topology, values: dict[str, Any]) -> Topology:
     """The same topology with some figures replaced by numbers or symbols."""
     out = copy.copy(top)
+    out.open = tuple(values)
     mass, com = list(top.mass), list(top.com)
     inertia_com: list[Any] = [b.inertia for b in top.bodies]
     placement, spins = list(top.placement), list(top.spins_unseen)

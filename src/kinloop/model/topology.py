@@ -37,6 +37,7 @@ class Topology:
         self.nq, self.n_spanning = int(nq[-1]), int(nv[-1])
         self.armature = np.array([j.armature for j in self.joints for _ in range(j.type.nv)])
         self.coordinates = tuple(name for j in self.joints for name in coordinate_names(j))
+        self.open: tuple[str, ...] = ()  # figures left open, see model/parameters.py
         self.spins_unseen = tuple(self._spins_unseen(i) for i in range(len(self)))
 
     def __len__(self) -> int:

@@ -11,7 +11,7 @@ Numbers and symbols mix freely: an operation whose result is known returns a pla
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Union
 
 import numpy as np
@@ -269,8 +269,8 @@ def mul(a: Any, b: Any) -> Any:
     # A value against its own reciprocal: this is how an articulated inertia learns that it does not
     # feel its own joint.
     for x, y in ((a, b), (b, a)):
-        if _is_reciprocal(x, y):
-            return 1.0
+        if x.op == "div" and x.args[1] is y:
+            return _number(x.args[0])
         if x.op == "mul":
             if _is_reciprocal(x.args[0], y):
                 return _number(x.args[1])
@@ -379,13 +379,14 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     return graph.node("where", (condition, lift(graph, a), lift(graph, b)))
 
 
-def reachable(outputs: Iterable[Any]) -> list[Symbol]:
-    """The nodes that `outputs` depend on, in an order of evaluation."""
+def reachable(outputs: Iterable[Any], leaves: Collection[int] = ()) -> list[Symbol]:
+    """The nodes that `outputs` depend on, in an order of evaluation; not beyond the nodes numbered in `leaves`."""
     seen: dict[int, Symbol] = {}
     stack = [s for s in outputs if isinstance(s, Symbol)]
     while stack:
         s = stack.pop()
         if s.index not in seen:
             seen[s.index] = s
-            stack.extend(s.args)
+            if s.index not in leaves:
+                stack.extend(s.args)
     return [seen[i] for i in sorted(seen)]

@@ -5,7 +5,6 @@ Numbers only, row by row: this happens a few times per turn of a linkage, never 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from kinloop.algorithms.energy import kinetic_energy, potential_energy
 from kinloop.algorithms.kinematics import joint_pose
 from kinloop.clusters import Chart, Cluster, ClusterTree
-from kinloop.clusters.charts import _blocks, choose
+from kinloop.clusters.charts import choose
 from kinloop.clusters.closing import close_parts
 from kinloop.sim.closing import coordinate_scales, loops
 from kinloop.spatial.transform import Array
@@ -22,11 +21,12 @@ SINGULAR = 1e-6
 """Loops whose smallest singular value has fallen to this part of its usual size have no direction at q itself."""
 
 
-def best_chart(K: Array, scale: Array, rank: int) -> Chart | None:
+def best_chart(c: Cluster, K: Array, scale: Array) -> Chart | None:
     """The chart in which no single swap of coordinates helps: all scaled |G_ji| <= 1."""
-    n = K.shape[1]
-    scaled = K * scale
-    chart = choose([scaled], [])
+    assert c.equations is not None
+    n, rank, pattern = K.shape[1], len(c.chart.dependent), c.equations.pattern
+    scaled = K * c.equations.weights[:, None] * scale
+    chart = choose([scaled], [], pattern=pattern)
     if chart is None or len(chart.dependent) != rank:
         return None
     for _ in range(4 * n):
@@ -35,23 +35,11 @@ def best_chart(K: Array, scale: Array, rank: int) -> Chart | None:
         if not abs(G[chart.dependent[j], a]) > 1.0 + 1e-6:
             break
         columns = tuple(sorted({*chart.dependent, chart.independent[a]} - {chart.dependent[j]}))
-        swapped = choose([scaled], [], dependents=columns)
+        swapped = choose([scaled], [], columns, pattern=pattern)
         if swapped is None:
             break
         chart = swapped
     return chart
-
-
-def complete(chart: Chart, samples: list[Array]) -> Chart | None:
-    """A chart chosen at one configuration, with blocks that hold at all of them."""
-    full = choose([*samples], [], dependents=chart.dependent)
-    if full is None:
-        return None
-    if full.rows != chart.rows:  # keep the rows that are good here
-        pattern = np.max([np.abs(K) for K in samples], axis=0)
-        blocks = _blocks(pattern[np.ix_(chart.rows, chart.dependent)] > 1e-11, chart.rows, chart.dependent)
-        return replace(chart, blocks=blocks)
-    return full
 
 
 def rechart(tree: ClusterTree, q: Array, samples: dict[int, list[Array]]) -> ClusterTree:
@@ -59,9 +47,7 @@ def rechart(tree: ClusterTree, q: Array, samples: dict[int, list[Array]]) -> Clu
     charts: dict[int, Chart] = {}
     for c in loops(tree):
         K = tree.rows(c, q).K
-        found = best_chart(K, coordinate_scales(tree)[c.index], len(c.chart.dependent))
-        if found is not None:
-            found = complete(found, [*samples[c.index], K])
+        found = best_chart(c, K, coordinate_scales(tree)[c.index])
         if found is not None:
             charts[c.index] = found
     return tree.with_charts(charts)
