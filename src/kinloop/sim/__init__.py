@@ -1,7 +1,12 @@
 """Simulation: integrators on closed loops, contact, actuation, rollouts of whole batches."""
 
 from kinloop.sim.actuation import Motor
+from kinloop.sim.candidates import ContactPoint, box_corners, capsule_ends
+from kinloop.sim.ground import HeightField, Plane
 from kinloop.sim.result import Rollout, State, load
 from kinloop.sim.simulator import Simulator
 
-__all__ = ["Motor", "Rollout", "Simulator", "State", "load"]
+__all__ = [
+    "ContactPoint", "HeightField", "Motor", "Plane", "Rollout", "Simulator", "State", "box_corners", "capsule_ends",
+    "load",
+]  # fmt: skip

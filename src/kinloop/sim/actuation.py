@@ -2,12 +2,13 @@
 
 All of them act on coordinates of the spanning tree (a rotor, a link, whichever side the motor is on) and
 reach the independent ones through G^T. Damping, springs and servo gains are linear in the motion; the
-semi-implicit step takes them at its end,
+semi-implicit step takes damping at its end and springs at the mean of both its ends,
 
-    f = -d (qd + h qdd) - s (q + h qd + h^2 qdd - rest)
+    f = -d (qd + h qdd) - s (q_mid + h^2 qdd / 4 - rest)
 
-which is the force at its start with an armature h d + h^2 s added to the joint: stable for any gain, and
-seen by contacts too. RK4 and the adaptive integrator take them as they are.
+which is the force known at its middle with an armature h d + h^2 s / 4 added to the joint: stable for any
+gain, springs keep their energy, and contacts see it too. RK4 and the adaptive integrator take these forces
+as they are.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class Motor:
 
     "torque": the control is the force [N m, N]. "position": the control is a target, followed with gains
     kp and kd. "velocity": the control is a target rate, followed with gain kd. `limit` bounds the force;
-    a servo with a limit is taken explicitly (a bounded force is not linear).
+    a servo with a limit is taken explicitly (a bounded force is not linear). With `gear` g the motor turns
+    g times as fast as the coordinate and its force acts g times as strongly; gains, limit, target are its own.
     """
 
     joint: str
@@ -42,6 +44,7 @@ class Motor:
     kp: float = 0.0
     kd: float = 0.0
     limit: float = np.inf
+    gear: float = 1.0
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -64,13 +67,41 @@ class Drive:
 
     @property
     def key(self) -> tuple:
-        motors = tuple((m.kind, m.kp, m.kd, m.limit, d) for m, d in zip(self.motors, self.dofs, strict=True))
+        motors = tuple((m.kind, m.kp, m.kd, m.limit, m.gear, d) for m, d in zip(self.motors, self.dofs, strict=True))
         return motors, tuple(self.damping), tuple(self.stiffness), tuple(self.rest)
 
 
-def make_drive(tree: ClusterTree, motors: Sequence[Motor | str] | None) -> Drive:
-    """The drive of a robot; `motors=None` puts a force on every independent coordinate."""
+def model_motors(tree: ClusterTree) -> list[Motor]:
+    """The motors a model file describes."""
+    found = tree.top.mechanism.extras.get("actuators") or ()
+    if not found:
+        raise MethodError(f"the model of {tree.top.mechanism.name!r} describes no actuators; give motors=[...]")
+    out = []
+    for a in found:
+        joints = {name: gear for name, gear in a["joints"].items() if any(gear)}
+        if len(joints) != 1 or sum(g != 0 for g in next(iter(joints.values()))) != 1:
+            raise MethodError(f"actuator {a['name']!r} acts on several coordinates; give motors=[...] instead")
+        name, gears = next(iter(joints.items()))
+        k = next(k for k, g in enumerate(gears) if g)
+        gain, bias = float(a["gain"][0]), [float(b) for b in a["bias"]]
+        low, high = a.get("forcerange", (-np.inf, np.inf))
+        kind = {"position": "position", "velocity": "velocity"}.get(a["kind"], "torque")
+        if kind == "torque" and any(bias):
+            kind = "position" if bias[1] else "velocity"
+        kp, kd = (gain if kind == "position" else 0.0), -bias[2]
+        torque = gain if kind == "torque" else 1.0
+        coordinate = name if len(gears) == 1 else f"{name}[{k}]"
+        out.append(Motor(coordinate, kind, kp, kd, float(max(-low, high)), float(gears[k]) * torque))
+    return out
+
+
+def make_drive(tree: ClusterTree, motors: Sequence[Motor | str] | str | None) -> Drive:
+    """The drive of a robot: None puts a force on every independent coordinate, "model" takes the file's motors."""
     top = tree.top
+    if isinstance(motors, str):
+        if motors != "model":
+            raise MethodError(f"motors {motors!r} is not None, 'model' or a list of motors")
+        motors = model_motors(tree)
     if motors is None:
         motors = [top.coordinates[d] for d in tree.independent_dofs]
     made = tuple(m if isinstance(m, Motor) else Motor(m) for m in motors)
@@ -102,40 +133,41 @@ def _places(top: Topology) -> tuple[int, ...]:
     return tuple(out)
 
 
-def joint_forces(drive: Drive, q: Array, qd: Array, u: Array, h: float) -> Array:
-    """Forces on all spanning coordinates; with h > 0 those of the implicit step of that length."""
+def joint_forces(drive: Drive, q: Array, qd: Array, u: Array) -> Array:
+    """Forces on all spanning coordinates."""
     f = np.zeros(len(qd), dtype=np.result_type(q, qd, u))
     for d in range(len(qd)):
         s, damping = drive.stiffness[d], drive.damping[d]
-        if damping or s:
-            f[d] = f[d] - (damping + h * s) * qd[d]
+        if damping:
+            f[d] = f[d] - damping * qd[d]
         if s:
             f[d] = f[d] - s * (q[drive.place_of[d]] - drive.rest[d])
     for k, (motor, d, place) in enumerate(zip(drive.motors, drive.dofs, drive.places, strict=True)):
-        f[d] = f[d] + motor_force(motor, u[k], q[place] if place >= 0 else 0.0, qd[d], h)
+        f[d] = f[d] + motor_force(motor, u[k], q[place] if place >= 0 else 0.0, qd[d])
     return f
 
 
-def motor_force(motor: Motor, u: Any, q: Any, qd: Any, h: float) -> Any:
-    """The force of one motor for the control u, at position q and rate qd."""
-    bounded = np.isfinite(motor.limit)
+def motor_force(motor: Motor, u: Any, q: Any, qd: Any) -> Any:
+    """The force of one motor on its coordinate, for the control u, at position q and rate qd."""
+    q, qd = motor.gear * q, motor.gear * qd
     if motor.kind == "torque":
         f = u
     elif motor.kind == "velocity":
         f = motor.kd * (u - qd)
     else:
-        f = motor.kp * (u - q) - (motor.kd + (0.0 if bounded else h * motor.kp)) * qd
-    if bounded:
+        f = motor.kp * (u - q) - motor.kd * qd
+    if np.isfinite(motor.limit):
         f = sc.minimum(sc.maximum(f, -motor.limit), motor.limit)
-    return f
+    return motor.gear * f
 
 
 def implicit_tree(tree: ClusterTree, drive: Drive, h: float) -> ClusterTree:
     """The tree whose joints carry what an implicit step of length h adds to their inertia."""
-    extra = h * drive.damping + h * h * drive.stiffness
+    extra = h * drive.damping + 0.25 * h * h * drive.stiffness
     for motor, d in zip(drive.motors, drive.dofs, strict=True):
         if motor.kind != "torque" and not np.isfinite(motor.limit):
-            extra[d] += h * motor.kd + (h * h * motor.kp if motor.kind == "position" else 0.0)
+            spring = 0.25 * h * h * motor.kp if motor.kind == "position" else 0.0
+            extra[d] += motor.gear**2 * (h * motor.kd + spring)
     if not np.any(extra):
         return tree
     top = copy.copy(tree.top)

@@ -78,16 +78,27 @@ class Engine:
     ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
         """`steps` steps of all rows under u (B, steps or 1, nu): the last state, and outputs kept (B, n, ...)."""
         state = {name: np.ascontiguousarray(state[name]) for name in FEEDBACK}
+        if isinstance(self.step, Interpreted):
+            return self._interpreted(state, u, bounds, steps, every, keep)
+        held = u.shape[1] == 1
+        out = self.step.iterate(
+            *state.values(), np.ascontiguousarray(u[:, 0] if held else u[:, :steps]), bounds,
+            steps=steps, feedback={name: f"{name}_next" for name in FEEDBACK}, stepped=() if held else ("u",),
+            every=every if keep else steps, threads=threads,
+        )  # fmt: skip
+        return {name: out[f"{name}_next"] for name in FEEDBACK}, {name: out[name] for name in keep}
+
+    def _interpreted(
+        self, state: dict[str, Array], u: Array, bounds: Array, steps: int, every: int, keep: tuple[str, ...]
+    ) -> tuple[dict[str, Array], dict[str, Array]]:
         kept: dict[str, list[Array]] = {name: [] for name in keep}
-        names = list(self.step.outputs)
-        with np.errstate(all="ignore"):
-            for k in range(steps):
-                row = np.ascontiguousarray(u[:, min(k, u.shape[1] - 1)])
-                out = dict(zip(names, self.step(*state.values(), row, bounds, threads=threads), strict=True))
-                state = {name: out[f"{name}_next"] for name in FEEDBACK}
-                if (k + 1) % every == 0:
-                    for name in keep:
-                        kept[name].append(out[name])
+        for k in range(steps):
+            row = u[:, min(k, u.shape[1] - 1)]
+            out = dict(zip(self.step.outputs, self.step(*state.values(), row, bounds), strict=True))
+            state = {name: out[f"{name}_next"] for name in FEEDBACK}
+            if (k + 1) % every == 0:
+                for name in keep:
+                    kept[name].append(out[name])
         return state, {name: np.stack(x, axis=1) for name, x in kept.items() if x}
 
 

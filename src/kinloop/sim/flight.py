@@ -1,4 +1,10 @@
-"""One step of smooth motion: semi-implicit Euler or Runge-Kutta of order 4, on closed loops.
+"""One step of smooth motion, on closed loops: the semi-implicit step, and Runge-Kutta of order 4.
+
+The semi-implicit step moves by half with the old velocity, accelerates there, and moves by half with the
+new one: the symplectic leapfrog. Velocity products are taken at the middle of the step too (predicted by
+one more pass through the bias forces, not through the inertias), so that tumbling bodies and linkages keep
+their energy to second order, and flight is a parabola. Free bodies write their velocity in their own turning
+axes; during the step it is written in the axes of its middle, so that turning mixes nothing with gravity.
 
 The Runge-Kutta method integrates positions and velocities of *all* joints, x = (q, qd), with
 
@@ -10,6 +16,7 @@ order is 4 whatever the joints are, and nothing depends on the charts, which onl
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +29,7 @@ from kinloop.model.joints import Free
 from kinloop.model.topology import Topology
 from kinloop.sim.actuation import Drive, joint_forces
 from kinloop.sim.closing import closest, project_position, project_velocity
-from kinloop.spatial.transform import Array
+from kinloop.spatial.transform import Array, cross
 
 
 class Smooth(NamedTuple):
@@ -35,17 +42,61 @@ class Smooth(NamedTuple):
     a: Array
 
 
-def smooth(tree: ClusterTree, drive: Drive, q: Array, v: Array, u: Array, h: float, turning=()) -> Smooth:
-    """Accelerations of the independent coordinates under controls u; h > 0 takes linear forces implicitly."""
+def smooth(tree: ClusterTree, drive: Drive, q: Array, v: Array, u: Array, turning: Collection[int] = ()) -> Smooth:
+    """Accelerations of the independent coordinates at (q, v) under controls u."""
     kin = motion(tree, q, v, turning)
     art = articulate(tree, kin)
-    qd = scatter(tree, [e.qd for e in kin.embedding])
-    g = scatter(tree, [e.g for e in kin.embedding])
-    f = joint_forces(drive, q, qd, u, h)
+    f = joint_forces(drive, q, scatter(tree, [e.qd for e in kin.embedding]), u)
+    return accelerate(tree, kin, art, q, f)
+
+
+def accelerate(tree: ClusterTree, kin: Motion, art: list[Articulated], q: Array, f: Array) -> Smooth:
+    """Accelerations in a motion, under forces f on the spanning coordinates."""
     tau = [e.G.T @ f[list(c.dofs)] for c, e in zip(tree, kin.embedding, strict=True)]
     p = body_bias(tree.top, kin.v, q, None)
     y, _ = accelerations(tree, kin, art, p, np.concatenate(tau) if tau else np.zeros(0))
+    qd, g = scatter(tree, [e.qd for e in kin.embedding]), scatter(tree, [e.g for e in kin.embedding])
     return Smooth(kin, art, qd, g, np.concatenate(y) if y else np.zeros(0))
+
+
+def halfway(
+    tree: ClusterTree, drive: Drive, q: Array, v: Array, u: Array, h: float, turning: Collection[int]
+) -> Smooth:
+    """The acceleration that takes v over a step whose middle is at q, velocity products at its middle.
+
+    Velocities and acceleration are in the axes of the middle, which do not turn.
+    """
+    kin = motion(tree, q, v, turning)
+    art = articulate(tree, kin)
+    f = joint_forces(drive, q, scatter(tree, [e.qd for e in kin.embedding]), u)
+    first = accelerate(tree, kin, art, q, f)
+    v_mid = v + (0.5 * h) * (first.a + transport(tree, v))
+    s = accelerate(tree, motion(tree, q, v_mid, turning), art, q, f)
+    return s._replace(a=s.a + transport(tree, v_mid))
+
+
+def transport(tree: ClusterTree, v: Array) -> Array:
+    """w x v of free joints, whose linear velocity is written in turning axes; zero for other coordinates."""
+    out = np.zeros(tree.nv, dtype=v.dtype)
+    for a in _free_starts(tree):
+        out[a + 3 : a + 6] = cross(v[a : a + 3], v[a + 3 : a + 6])
+    return out
+
+
+def turned(tree: ClusterTree, v: Array, h: float) -> Array:
+    """v with the linear velocity of free joints in axes that have turned on by the time h.
+
+    By Cayley's map, a rotation: what is written down anew keeps its length.
+    """
+    out = np.array(v)
+    for a in _free_starts(tree):
+        t, x = (-0.5 * h) * v[a : a + 3], v[a + 3 : a + 6]
+        out[a + 3 : a + 6] = x + (2.0 / (1.0 + t @ t)) * cross(t, x + cross(t, x))
+    return out
+
+
+def _free_starts(tree: ClusterTree) -> list[int]:
+    return [c.v.start for c in tree if not c.parts and isinstance(tree.top.types[c.bodies[0]], Free)]
 
 
 def spanning(tree: ClusterTree, kin: Motion, v: Array) -> Array:
@@ -63,23 +114,8 @@ def state_rate(tree: ClusterTree, drive: Drive, x: tuple[Array, Array], u: Array
     """Rates of x = (q, qd), by (1)."""
     q = project_position(tree, x[0])
     v = project_velocity(tree, q, x[1])[tree.independent_dofs]
-    s = smooth(tree, drive, q, v, u, 0.0)
+    s = smooth(tree, drive, q, v, u)
     return position_rate(tree.top, q, s.qd), spanning(tree, s.kin, s.a) + s.g
-
-
-def free_fall(tree: ClusterTree, q: Array, h: float) -> Array:
-    """What the semi-implicit step h v misses where a free base falls: -g h^2 / 2, so that flight is a parabola.
-
-    It is the same for all states, so that the step stays symplectic.
-    """
-    top = tree.top
-    out = np.zeros(tree.nv, dtype=q.dtype)
-    for c in tree:
-        if c.parent < 0 and len(c.bodies) == 1 and isinstance(top.types[c.bodies[0]], Free):
-            i = c.bodies[0]
-            R = (top.placement[i].R @ top.types[i].pose(q[top.q_of[i]]).R).T
-            out[c.v.start + 3 : c.v.stop] = R @ (-0.5 * h * h * top.mechanism.gravity)
-    return out
 
 
 def runge_kutta(tree: ClusterTree, drive: Drive, q: Array, qd: Array, u: Array, h: float) -> tuple[Array, Array, Any]:

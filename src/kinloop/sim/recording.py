@@ -39,13 +39,13 @@ class Recorder:
         if not self.names:
             return ()
         direct = tuple(n for n in self.names if n in CONTACT and n in engine.step.outputs)
-        return ("q_next", "v_next", "watch_next", *direct)
+        return ("q_seen", "v_seen", *direct)
 
     def store(self, engine: Engine, k: Array, start: int, every: int, kept: dict[str, Array]) -> None:
         """Take what rows k did from step `start` on; entries were kept every `every` steps."""
         if not self.names or not kept:
             return
-        times = start + every * np.arange(1, kept["q_next"].shape[1] + 1)
+        times = start + every * np.arange(1, kept["q_seen"].shape[1] + 1)
         pick = np.flatnonzero(times % self.every == 0)
         if not len(pick):
             return
@@ -64,7 +64,7 @@ class Recorder:
             return
         engine = rows.engines[rows.engine_of[k]]
         q, v = rows.state["q"][[k]][:, None], rows.state["v"][[k]][:, None]
-        for name, x in self._values(engine, {"q_next": q, "v_next": v}).items():
+        for name, x in self._values(engine, {"q_seen": q, "v_seen": v}).items():
             if name in self.records:
                 self.records[name][[k], done // self.every - 1] = x[:, 0]
 
@@ -76,14 +76,14 @@ class Recorder:
             return
         last = np.concatenate([rows.state["q"][k], rows.state["qd"][k]])
         x = np.array([*found, *([last] * (len(due) - len(found)))])
-        values = self._values(engine, {"q_next": x[None, :, :nq], "v_next": x[None, :, nq:][..., dofs]})
+        values = self._values(engine, {"q_seen": x[None, :, :nq], "v_seen": x[None, :, nq:][..., dofs]})
         for name, y in values.items():
             if name not in self.records:
                 self.records[name] = np.zeros((self.rows, self.count, *y.shape[2:]))
             self.records[name][k, due // self.every - 1] = y[0]
 
     def _values(self, engine: Engine, kept: dict[str, Array]) -> dict[str, Array]:
-        q, v = kept["q_next"], kept["v_next"]
+        q, v = kept["q_seen"], kept["v_seen"]
         robot = engine.robot
         out: dict[str, Array] = {"q": q, "v": v, **{n: kept[n] for n in CONTACT if n in kept}}
         mine = self.sim.robot.tree.independent_dofs

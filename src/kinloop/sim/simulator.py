@@ -13,7 +13,9 @@ from kinloop.errors import MethodError, ShapeError, SingularConfiguration
 from kinloop.robot import Robot
 from kinloop.sim.actuation import Motor, make_drive
 from kinloop.sim.adaptive import Field, rollout_adaptive
+from kinloop.sim.candidates import find_candidates
 from kinloop.sim.closing import sample_jacobians
+from kinloop.sim.contact import Contact, joint_limits
 from kinloop.sim.engine import Engine, charts_key
 from kinloop.sim.recording import Recorder
 from kinloop.sim.result import Rollout, State
@@ -27,10 +29,12 @@ CHUNK = 250
 class Simulator:
     """Simulates a robot on closed loops, with or without ground, one state or a batch.
 
-    `motors` says where controls act (`Motor`s or coordinate names); by default a control is `tau`, the
-    force on the robot's independent coordinates. `integrator`: "semi_implicit" (the default; the only one
-    that takes contact), "rk4", "adaptive". Charts change by themselves; `v` is always given and recorded
-    in the robot's own coordinates.
+    `motors` says where controls act (`Motor`s or coordinate names, or "model" for those of the model file);
+    by default a control is `tau`, the force on the robot's independent coordinates. `integrator`:
+    "semi_implicit" (the default, and the only one that takes contact), "rk4", "adaptive" (to `tolerance`).
+    `ground` is a `Plane` or `HeightField`, `contacts` what may touch it (see `candidates.find_candidates`),
+    `limits` says whether joint stops and dry friction act, `iterations` how often the contact solver sweeps.
+    Charts change by themselves; `v` is always given and recorded in the robot's own coordinates.
     """
 
     def __init__(
@@ -40,9 +44,9 @@ class Simulator:
         ground: Any = None,
         integrator: str = "semi_implicit",
         contacts: Any = None,
-        motors: Sequence[Motor | str] | None = None,
+        motors: Sequence[Motor | str] | str | None = None,
         limits: bool = True,
-        iterations: int | None = None,
+        iterations: int = 20,
         tolerance: float = 1e-10,
     ) -> None:
         if integrator not in INTEGRATORS:
@@ -57,8 +61,16 @@ class Simulator:
         self._engines: dict[tuple, Engine] = {}
         self._fields: dict[tuple, Field] = {}
 
-    def _contact(self, ground: Any, contacts: Any, limits: bool, iterations: int | None) -> Any:
-        return None
+    def _contact(self, ground: Any, contacts: Any, limits: bool, iterations: int) -> Contact | None:
+        candidates = find_candidates(self.robot, contacts) if ground is not None else []
+        joints = joint_limits(self.robot.tree, self.drive) if limits else []
+        if not candidates and not joints:
+            return None
+        if self.integrator != "semi_implicit":
+            if ground is None:
+                return None
+            raise MethodError(f"contact needs integrator='semi_implicit', received {self.integrator!r}")
+        return Contact(ground, candidates, joints, int(iterations))
 
     @property
     def nu(self) -> int:
@@ -164,7 +176,7 @@ class Simulator:
             raise MethodError("say how many steps to take: steps=, or controls with a time axis (T, nu)")
         if u.ndim > 1 and u.shape[-2] < steps:
             raise ShapeError(f"controls have {u.shape[-2]} steps, {steps} are asked for")
-        u = u.reshape(1, -1, self.nu) if u.ndim < 3 else u
+        u = u if u.ndim == 3 else u[None] if u.ndim == 2 else u[None, None]
         rows = max(len(state), len(u))
         if len(state) not in (1, rows) or len(u) not in (1, rows):
             raise ShapeError(f"{len(state)} states and controls for {len(u)} rows do not match")

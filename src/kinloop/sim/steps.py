@@ -14,8 +14,8 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
 from kinloop.sim.actuation import Drive
-from kinloop.sim.closing import ROUNDS, Gauge, close_dependents
-from kinloop.sim.flight import free_fall, runge_kutta, smooth, spanning
+from kinloop.sim.closing import Gauge, close_dependents
+from kinloop.sim.flight import halfway, runge_kutta, smooth, spanning, turned
 from kinloop.spatial.transform import Array
 
 RUNNING, CHART, OPEN, DIVERGED = 1.0, 2.0, 3.0, 4.0
@@ -52,8 +52,8 @@ class Stepper:
         steps to take in all); `qd` is where the spanning velocity was heading when q was reached.
         """
         step = self._rk4 if self.method == "rk4" else self._semi_implicit
-        moved = step(q, v, u)
-        reach, volume = self.gauge(q)
+        moved = step(q, v, qd, u)
+        reach, volume = self.gauge(moved.pop("where"))
         fits = sc.logical_and(reach <= bounds[0], bounds[1] <= volume)
         closed = moved.pop("correction") <= OPENING
         sane = _sane([*moved["q_next"], *moved["v_next"]])
@@ -65,29 +65,43 @@ class Stepper:
             moved[name] = _choose(go, moved[name], old)
         lowest = sc.where(sc.logical_and(running, volume < watch[2]), volume, watch[2])
         moved["watch_next"] = np.array([status, sc.where(go, watch[1] + 1.0, watch[1]), lowest])
+        moved |= {"q_seen": moved["q_next"], "v_seen": moved["v_next"]}  # fed back above, recorded here
         return {k: np.asarray(x) for k, x in moved.items()}
 
-    def _semi_implicit(self, q: Array, v: Array, u: Array) -> dict[str, Any]:
-        h, top = self.dt, self.tree.top
-        turning = self.contact.bodies if self.contact else ()
-        s = smooth(self.tree, self.drive, q, v, u, h, turning)
-        v_free = v + h * s.a
+    def _semi_implicit(self, q: Array, v: Array, qd: Array, u: Array) -> dict[str, Any]:
+        h, tree, top = self.dt, self.tree, self.tree.top
+        middle, _ = close_dependents(tree, top.integrate(q, self._half(v, qd)), 1)
+        bodies = self.contact.bodies if self.contact else ()
+        here = turned(tree, v, 0.5 * h)
+        s = halfway(tree, self.drive, middle, here, u, h, bodies)
+        v_free = here + h * s.a
         if self.contact:
-            hit = self.contact(self.tree, s, q, v, v_free, h)
+            hit = self.contact(tree, s, middle, here, v_free, h)
             v_next, travel, extra = hit.v, hit.travel, hit.records
         else:
-            v_next, travel, extra = v_free, h * v_free + free_fall(self.tree, q, h), {}
+            v_next = turned(tree, v_free, 0.5 * h)
+            travel, extra = 0.5 * h * v_next, {}
         # dependents to second order, so that two rounds of Newton close them to rounding
-        shift = spanning(self.tree, s.kin, travel) + (0.5 * h * h) * s.g
-        q_next, correction = close_dependents(self.tree, top.integrate(q, shift), ROUNDS)
-        qd_next = spanning(self.tree, s.kin, v_next) + h * s.g
-        return {"q_next": q_next, "v_next": v_next, "qd_next": qd_next, "correction": correction, **extra}
+        shift = spanning(tree, s.kin, travel) + (0.125 * h * h) * s.g
+        q_next, correction = close_dependents(tree, top.integrate(middle, shift))
+        qd_next = spanning(tree, s.kin, v_next) + (0.5 * h) * s.g
+        return {
+            "q_next": q_next, "v_next": v_next, "qd_next": qd_next, "correction": correction, "where": middle, **extra
+        }  # fmt: skip
 
-    def _rk4(self, q: Array, v: Array, u: Array) -> dict[str, Any]:
-        start = smooth(self.plain, self.drive, q, v, u, 0.0)
+    def _half(self, v: Array, qd: Array) -> Array:
+        """Half a step: independents with v exactly, dependents as they were heading."""
+        shift = np.array(qd, dtype=np.result_type(qd, v))
+        for c in self.tree:
+            for a, i in enumerate(c.chart.independent):
+                shift[c.dofs[i]] = v[c.v.start + a]
+        return 0.5 * self.dt * shift
+
+    def _rk4(self, q: Array, v: Array, qd: Array, u: Array) -> dict[str, Any]:
+        start = smooth(self.plain, self.drive, q, v, u)
         q1, v1, correction = runge_kutta(self.plain, self.drive, q, start.qd, u, self.dt)
         qd_next = spanning(self.plain, start.kin, v1) + self.dt * start.g
-        return {"q_next": q1, "v_next": v1, "qd_next": qd_next, "correction": correction}
+        return {"q_next": q1, "v_next": v1, "qd_next": qd_next, "correction": correction, "where": q}
 
 
 def _equal(a: Any, b: float) -> Any:

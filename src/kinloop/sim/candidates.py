@@ -1,0 +1,122 @@
+"""Points that may touch the ground: spheres (or plain points, of radius zero) fixed to bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kinloop.errors import MethodError
+from kinloop.model.parts import Geometry, frozen
+from kinloop.robot import Robot
+from kinloop.spatial import Transform, apply_pose
+from kinloop.spatial.transform import Array
+
+RIM = 6
+"""Points on each rim of a cylinder."""
+
+
+@dataclass(frozen=True)
+class ContactPoint:
+    """A sphere of `radius` [m] at the position `at` of a body or frame; radius 0 is a point."""
+
+    frame: str
+    at: Any = (0.0, 0.0, 0.0)
+    radius: float = 0.0
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "at", tuple(frozen(self.at, (3,), f"contact point on {self.frame!r}").tolist()))
+        if not (np.isfinite(self.radius) and self.radius >= 0):
+            raise MethodError(f"radius of the contact point on {self.frame!r} must not be negative: {self.radius!r}")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A contact point by numbers: body index, position in the body, radius."""
+
+    name: str
+    body: int
+    at: Array
+    radius: float
+
+    @property
+    def key(self) -> tuple:
+        return self.body, *map(float, self.at), self.radius
+
+
+def box_corners(frame: str, size: Any, at: Any = (0.0, 0.0, 0.0)) -> list[ContactPoint]:
+    """The eight corners of a box with full lengths `size` centred at `at` of a body or frame."""
+    half, centre = 0.5 * np.asarray(size, dtype=float), np.asarray(at, dtype=float)
+    signs = [(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]
+    return [ContactPoint(frame, centre + half * s, 0.0, f"{frame}.corner{k}") for k, s in enumerate(signs)]
+
+
+def capsule_ends(frame: str, radius: float, length: float, at: Any = (0.0, 0.0, 0.0)) -> list[ContactPoint]:
+    """The two end spheres of a capsule along z of a body or frame."""
+    centre = np.asarray(at, dtype=float)
+    return [
+        ContactPoint(frame, centre + (0, 0, 0.5 * s * length), radius, f"{frame}.end{k}") for k, s in enumerate((-1, 1))
+    ]
+
+
+def geometry_points(g: Geometry) -> list[tuple[Array, float]]:
+    """(position in the body, radius) of the points that stand for a shape; meshes and planes have none."""
+    points: list[tuple[Any, float]] = []
+    match g.kind:
+        case "sphere":
+            points = [((0, 0, 0), g.size[0])]
+        case "box":
+            points = [(p.at, 0.0) for p in box_corners("", g.size)]
+        case "capsule":
+            points = [(p.at, p.radius) for p in capsule_ends("", g.size[0], g.size[1])]
+        case "cylinder":
+            turn = 2 * np.pi * np.arange(RIM) / RIM
+            rim = g.size[0] * np.stack([np.cos(turn), np.sin(turn)], axis=1)
+            points = [((*p, 0.5 * s * g.size[1]), 0.0) for s in (-1, 1) for p in rim]
+        case "ellipsoid":
+            points = [(np.eye(3)[k] * s * g.size[k], 0.0) for k in range(3) for s in (-1, 1)]
+    return [(apply_pose(g.placement, p), r) for p, r in points]
+
+
+def find_candidates(robot: Robot, contacts: Sequence[ContactPoint | str] | None) -> list[Candidate]:
+    """Candidates for `contacts`: points, names of frames, names of bodies (their shapes, else their origin).
+
+    None takes the collision shapes of all bodies, or where there are none every named frame.
+    """
+    if contacts is None:
+        contacts = [b.name for b in robot.mechanism.bodies if _shapes(b.geometry)]
+        contacts = contacts or [f.name for f in robot.mechanism.frames]
+        if not contacts:
+            raise MethodError(
+                f"robot {robot.name!r} has neither collision shapes nor named frames to touch the ground with; "
+                "give contacts=[kinloop.sim.ContactPoint(body, at, radius), ...]"
+            )
+    out: list[Candidate] = []
+    for c in contacts:
+        out += _of_name(robot, c) if isinstance(c, str) else [_of_point(robot, c)]
+    return out
+
+
+def _shapes(geometry: tuple) -> list[Geometry]:
+    return [g for g in geometry if g.role in ("collision", "both") and geometry_points(g)]
+
+
+def _of_point(robot: Robot, c: ContactPoint) -> Candidate:
+    body, placement = robot.frame(c.frame)
+    return Candidate(c.name or c.frame, body, _place(placement, c.at), float(c.radius))
+
+
+def _of_name(robot: Robot, name: str) -> list[Candidate]:
+    body, placement = robot.frame(name)
+    shapes = _shapes(robot.mechanism.bodies[body].geometry) if name in robot.body_names else []
+    points = [(p, r) for g in shapes for p, r in geometry_points(g)]
+    if not points:
+        return [Candidate(name, body, _place(placement, (0, 0, 0)), 0.0)]
+    return [Candidate(f"{name}.{k}" if k else name, body, p, float(r)) for k, (p, r) in enumerate(points)]
+
+
+def _place(placement: Transform, at: Any) -> Array:
+    return placement.p + placement.R @ np.asarray(at, dtype=float)

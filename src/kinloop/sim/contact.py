@@ -1,0 +1,315 @@
+"""Rigid contact in a step: candidates, gaps, the cluster force propagators, impulses, and where they lead.
+
+All candidates are in every kernel; those that do not touch get no impulse because (2) of `solver` says so.
+Everything is evaluated at the middle of the step. The bound on the normal velocity u_n after it comes from
+the gap before it, gap = gap_middle - h/2 u_n(v),
+
+    gap + h u_n >= 0   for gap >= 0,      u_n >= min(-gap / h, g h / 2)   below the surface         (1)
+
+and a step with contact moves by h times its last velocity, one without by the mean of both,
+
+so that nothing passes the surface in a step, resting contacts neither sink nor hop, and what starts below
+it comes up no faster than a fall of half a step; there is nothing to tune. Restitution scales the inelastic
+impulses by 1 + e, at the time of the first touch within the step: with the Delassus matrix symmetric this
+is Newton's law at contacts that press, and never creates energy. [Moreau1988] docs/decisions/contact.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.algorithms.articulated import Articulated
+from kinloop.algorithms.cluster_efpa import _driving, _pass_on, propagate
+from kinloop.algorithms.kinematics import Motion
+from kinloop.clusters import ClusterTree
+from kinloop.sim.actuation import Drive
+from kinloop.sim.candidates import Candidate
+from kinloop.sim.flight import Smooth, spanning, transport, turned
+from kinloop.sim.solver import ContactRow, JointRow, solve_impulses
+from kinloop.spatial import Transform
+from kinloop.spatial.transform import Array, cross
+
+NEVER = 1e30
+BACK = 5.0
+"""How fast a joint comes back from beyond its stops, per step [rad/s^2, m/s^2]: as slowly as a fall begins."""
+
+
+class Hit(NamedTuple):
+    """Velocities after contact, the way from the middle of the step to its end, and what to record."""
+
+    v: Array
+    travel: Array
+    records: dict[str, Any]
+
+
+class Touch(NamedTuple):
+    """One candidate: gap, axes (normal, tangents) in the world, unit wrenches along them on its body."""
+
+    body: int
+    gap: Any
+    axes: Array
+    wrench: Array
+
+
+class Contact:
+    """Contacts of a robot with the ground, and the stops and dry friction of its joints."""
+
+    def __init__(self, ground: Any, candidates: list[Candidate], joints: list[JointLimit], rounds: int) -> None:
+        self.ground, self.candidates, self.joints, self.rounds = ground, candidates, joints, rounds
+        self.bodies = tuple(sorted({c.body for c in candidates}))
+
+    @property
+    def key(self) -> tuple:
+        ground = self.ground.key if self.ground is not None else None
+        return ground, tuple(c.key for c in self.candidates), tuple(tuple(j) for j in self.joints), self.rounds
+
+    def __call__(self, tree: ClusterTree, s: Smooth, q: Array, v: Array, v_free: Array, h: float) -> Hit:
+        """Impulses at the middle q of a step that leads from v to v_free without them."""
+        touches, before, after = self._approach(tree, s, v, v_free, h)
+        bounce = self._bounce(tree, touches, before, after, h)
+        carried = [Carried.wrench(tree, s.kin, s.art, t.body, t.wrench) for t in touches]
+        held = [Carried.joint(tree, s.kin, s.art, j.dof) for j in self.joints]
+        contacts = []
+        for c, t, u0, u1 in zip(carried, touches, before, after, strict=True):
+            bound = bounce.bound(self._bound(tree, t.gap, h), t.gap, u0, u1, h)
+            contacts.append(ContactRow(*c.row(), bounce.at(u0, u1), bound, self.ground.friction))
+        joints, stopping = self._joint_rows(tree, s, held, q, v, v_free, h)
+        impulses, stops, _, residual = solve_impulses(contacts, joints, tree.nv, self.rounds)
+        impulses, stops = ([x * (1.0 + bounce.restitution) for x in xs] for xs in (impulses, stops))
+        change = response(tree, s.kin, s.art, carried + held, [*impulses, *[np.array([x]) for x in stops]])
+        v_there = v_free + change
+        v_next = turned(tree, v_there, 0.5 * h)
+        flying = sc.logical_not(stopping)
+        for x in impulses:
+            flying = sc.logical_and(flying, x[0] <= 0.0)
+        # from the middle: h/2 v_next in flight, else h v_next from where the step began
+        gone = h * v_there - (0.5 * h) * v
+        travel = np.array([sc.where(flying, (0.5 * h) * a, b) for a, b in zip(v_next, gone, strict=True)])
+        if bounce.hit is not False:
+            travel = travel - (h * bounce.when) * change
+        return Hit(v_next, travel, self._records(touches, impulses, stops, residual, h))
+
+    def _approach(self, tree: ClusterTree, s: Smooth, v: Array, v_free: Array, h: float) -> tuple[list, list, list]:
+        """Candidates with their gaps at the start of the step, and their velocities there and at its free end.
+
+        J is known at the middle; half a step away velocities differ by h/2 dJ/dt v, and the gap by what the
+        path bends.
+        """
+        touches = self.touches(tree, s.kin)
+        jv, jf, turn = (
+            [t.wrench.T @ x for t, x in zip(touches, self._twists(tree, s.kin, y, touches), strict=True)]
+            for y in (v, v_free, transport(tree, 0.5 * (v + v_free)))
+        )
+        bend = [a - b for a, b in zip(self._bends(tree, s.kin, touches), turn, strict=True)]
+        gaps = [t.gap - (0.5 * h) * a[0] - (0.375 * h * h) * b[0] for t, a, b in zip(touches, jv, bend, strict=True)]
+        before = [a - (0.5 * h) * b for a, b in zip(jv, bend, strict=True)]
+        after = [a + (0.5 * h) * b for a, b in zip(jf, bend, strict=True)]
+        return [t._replace(gap=g) for t, g in zip(touches, gaps, strict=True)], before, after
+
+    def _bends(self, tree: ClusterTree, kin: Motion, touches: list[Touch]) -> list[Array]:
+        """dJ/dt v of all candidates: acceleration of their centres, and of their turning, at constant v."""
+        top = tree.top
+        acc: dict[int, Array] = {}
+        for b in self.bodies:
+            for i in top.support(b):
+                if i not in acc:
+                    acc[i] = kin.c[i] if top.parent[i] < 0 else kin.T[i].motion(acc[top.parent[i]]) + kin.c[i]
+        out = []
+        for c, t in zip(self.candidates, touches, strict=True):
+            a, twist = acc[c.body], kin.v[c.body]
+            inside = t.wrench[3:]  # the axes of the contact, in the body
+            w, p = twist[:3], np.asarray(c.at)
+            centre = a[3:] + cross(a[:3], p) + cross(w, twist[3:] + cross(w, p))
+            out.append(inside.T @ (centre - c.radius * cross(a[:3], inside[:, 0])))
+        return out
+
+    def _joint_rows(
+        self, tree: ClusterTree, s: Smooth, held: list[Carried], q: Array, v: Array, v_free: Array, h: float
+    ) -> tuple[list[JointRow], Any]:
+        """Rows of stops and dry friction, and whether any joint runs into a stop in this step."""
+        was, rates = spanning(tree, s.kin, v) - (0.5 * h) * s.g, spanning(tree, s.kin, v_free) + (0.5 * h) * s.g
+        rows, stopping = [], False
+        for j, c in zip(self.joints, held, strict=True):
+            x = q[j.place] - 0.5 * h * was[j.dof] if j.place >= 0 else 0.0
+            row = j.row(c, x, rates[j.dof], h)
+            for beyond in (row.u < row.low, row.high < row.u):
+                stopping = sc.logical_or(stopping, beyond)
+            rows.append(row)
+        return rows, stopping
+
+    def _records(self, touches: list[Touch], impulses: list[Array], stops: list[Any], residual: Any, h: float) -> dict:
+        forces = [t.axes @ x / h for t, x in zip(touches, impulses, strict=True)]
+        return {
+            "contact_force": np.array(forces).reshape(len(forces), 3),
+            "gap": np.array([t.gap for t in touches]),
+            "joint_impulse": np.array(stops),
+            "residual": np.array([residual]),
+        }
+
+    def touches(self, tree: ClusterTree, kin: Motion) -> list[Touch]:
+        """Gaps and unit wrenches of all candidates."""
+        pose: dict[int, Transform] = {}
+        for b in self.bodies:
+            for i in tree.top.support(b):
+                if i not in pose:
+                    parent = tree.top.parent[i]
+                    pose[i] = kin.T[i] if parent < 0 else pose[parent].then(kin.T[i])
+        out = []
+        for c in self.candidates:
+            T = pose[c.body]
+            gap, axes = self.ground.surface(T.p + T.R @ c.at)
+            inside = T.R.T @ axes
+            lever = c.at - c.radius * inside[:, 0]
+            out.append(Touch(c.body, gap - c.radius, axes, np.concatenate([cross(lever, inside), inside])))
+        return out
+
+    def _twists(self, tree: ClusterTree, kin: Motion, v: Array, touches: list[Touch]) -> list[Array]:
+        """Velocities of the touching bodies for independent velocities v."""
+        top, rates = tree.top, spanning(tree, kin, v)
+        twist: dict[int, Array] = {}
+        for b in self.bodies:
+            for i in top.support(b):
+                if i not in twist:
+                    own = kin.S[i] @ rates[top.v_of[i]]
+                    twist[i] = own if top.parent[i] < 0 else kin.T[i].motion(twist[top.parent[i]]) + own
+        return [twist[t.body] for t in touches]
+
+    def _bound(self, tree: ClusterTree, gap: Any, h: float) -> Any:
+        lift = 0.5 * h * float(np.linalg.norm(tree.top.mechanism.gravity))
+        return sc.minimum(-gap / h, lift)
+
+    def _bounce(self, tree: ClusterTree, touches: list[Touch], before: list, after: list, h: float) -> Bounce:
+        """Whether something hits the ground in this step faster than it would fall in one, and when first."""
+        if self.ground is None or not self.ground.restitution:
+            return Bounce(0.0, 0.0, False)
+        slow = h * float(np.linalg.norm(tree.top.mechanism.gravity))
+        when: Any = 1.0
+        hit: Any = False
+        for t, u0, u1 in zip(touches, before, after, strict=True):
+            mean = 0.5 * (u0[0] + u1[0])
+            hits = sc.logical_and(t.gap + h * mean < 0.0, u0[0] < -slow)
+            time = sc.maximum(t.gap, 0.0) / sc.where(hits, -h * mean, 1.0)
+            when = sc.where(hits, sc.minimum(when, time), when)
+            hit = sc.logical_or(hit, hits)
+        return Bounce(sc.where(hit, self.ground.restitution, 0.0), sc.where(hit, when, 0.0), hit)
+
+
+class Bounce(NamedTuple):
+    """Restitution in force, the part of the step before the first touch, and whether there is one."""
+
+    restitution: Any
+    when: Any
+    hit: Any
+
+    def at(self, before: Array, after: Array) -> Array:
+        """Velocity at the time of the touch, or at the end of a step without one."""
+        if self.hit is False:
+            return after
+        part = sc.where(self.hit, self.when, 1.0)
+        return before + part * (after - before)
+
+    def bound(self, bound: Any, gap: Any, before: Array, after: Array, h: float) -> Any:
+        """The bound (1), for the gap that is left at the time of the touch."""
+        if self.hit is False:
+            return bound
+        left = gap + self.when * h * (before[0] + 0.5 * self.when * (after[0] - before[0]))
+        return sc.where(self.hit, sc.minimum(-left / h, 0.0), bound)
+
+
+class JointLimit(NamedTuple):
+    """Stops and dry friction of one spanning coordinate."""
+
+    dof: int
+    place: int
+    lower: float
+    upper: float
+    friction: float
+
+    def row(self, c: Carried, x: Any, rate: Any, h: float) -> JointRow:
+        low, high = self.bounds(x, h)
+        z, at = c.row()
+        return JointRow(z[0], at, rate, low, high, self.friction * h)
+
+    def bounds(self, x: Any, h: float) -> tuple[Any, Any]:
+        """Velocities that keep position x within the stops, or bring it back slowly from beyond them."""
+        low, high = -NEVER, NEVER
+        if np.isfinite(self.lower):
+            low = sc.minimum((self.lower - x) / h, BACK * h)
+        if np.isfinite(self.upper):
+            high = sc.maximum((self.upper - x) / h, -BACK * h)
+        return low, high
+
+
+def joint_limits(tree: ClusterTree, drive: Drive) -> list[JointLimit]:
+    """Stops and dry friction of all joints that have any."""
+    top, out = tree.top, []
+    for i, j in enumerate(top.joints):
+        for d in range(top.v_of[i].start, top.v_of[i].stop):
+            place = drive.place_of[d]
+            plain = place >= 0 and j.type.nv == 1
+            lower, upper = (j.lower, j.upper) if plain else (-np.inf, np.inf)
+            if np.isfinite(lower) or np.isfinite(upper) or j.friction:
+                out.append(JointLimit(d, place, float(lower), float(upper), float(j.friction)))
+    return out
+
+
+class Carried(NamedTuple):
+    """A force carried inward through the clusters: u per cluster, columns the force's components."""
+
+    tree: ClusterTree
+    art: list[Articulated]
+    u: dict[int, Array]
+
+    @staticmethod
+    def wrench(tree: ClusterTree, kin: Motion, art: list[Articulated], body: int, f: Array) -> Carried:
+        return Carried(tree, art, propagate(tree, kin, art, body, f)[1])
+
+    @staticmethod
+    def joint(tree: ClusterTree, kin: Motion, art: list[Articulated], dof: int) -> Carried:
+        """A unit force on one spanning coordinate."""
+        k = next(c.index for c in tree if dof in c.dofs)
+        row = tree.clusters[k].dofs.index(dof)
+        u = {k: kin.embedding[k].G[row].reshape(-1, 1)}
+        here: dict[int, Array] = {}
+        while art[k].cluster.parent >= 0:
+            here = _pass_on(tree.top, art[k], kin, here, u[k])
+            a = art[art[k].cluster.parent]
+            k = a.cluster.index
+            u[k] = sum((a.S[i].T @ x for i, x in here.items()), start=np.zeros((a.cluster.m, 1)))
+        return Carried(tree, art, u)
+
+    def row(self) -> tuple[Array, list[int]]:
+        """z = (D^-1/2 L^-1 u)^T and the independent coordinates it lies on."""
+        parts, at = [], []
+        for k in sorted(self.u):
+            D, c = self.art[k].D, self.art[k].cluster
+            root = np.array([sc.sqrt(d) for d in D.inverse])
+            parts.append(D.forward(self.u[k]) * root[:, None])
+            at += list(range(c.v.start, c.v.stop))
+        return np.concatenate(parts).T, at
+
+
+def response(
+    tree: ClusterTree, kin: Motion, art: list[Articulated], forces: list[Carried], sizes: list[Array]
+) -> Array:
+    """M^-1 J^T lambda: change of the independent velocities under impulses along carried forces."""
+    top = tree.top
+    y: list[Array] = []
+    acc: dict[int, Array] = {}
+    for k, a in enumerate(art):
+        drive = np.zeros(a.cluster.m)
+        for f, x in zip(forces, sizes, strict=True):
+            if k in f.u:
+                drive = drive + f.u[k] @ x
+        y.append(a.D.solve(_driving(top, a, kin, drive, acc)))
+        qdd = kin.embedding[k].G @ y[k]
+        row = 0
+        for i in a.cluster.bodies:
+            n, parent = top.types[i].nv, top.parent[i]
+            own = kin.S[i] @ qdd[row : row + n]
+            row += n
+            acc[i] = kin.T[i].motion(acc[parent]) + own if parent >= 0 else own
+    return np.concatenate(y) if y else np.zeros(0)

@@ -1,0 +1,117 @@
+"""What robots stand on: a plane, or a height field given as a function or as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.compiler.keys import function_digest
+from kinloop.errors import MethodError
+from kinloop.model.joints import perpendicular, unit_axis
+from kinloop.spatial.transform import Array, cross
+
+
+def _checked(friction: float, restitution: float) -> None:
+    if not (np.isfinite(friction) and friction >= 0):
+        raise MethodError(f"friction must be a number not below zero, received {friction!r}")
+    if not 0 <= restitution <= 1:
+        raise MethodError(f"restitution must lie between 0 and 1, received {restitution!r}")
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The half space below a plane, with Coulomb friction and Newton's restitution; level ground by default."""
+
+    friction: float = 0.8
+    restitution: float = 0.0
+    normal: Any = (0.0, 0.0, 1.0)
+    height: float = 0.0
+
+    def __post_init__(self) -> None:
+        _checked(self.friction, self.restitution)
+        object.__setattr__(self, "normal", unit_axis(self.normal, "normal of the plane"))
+
+    @property
+    def key(self) -> tuple:
+        return "plane", self.friction, self.restitution, *self.normal, self.height
+
+    def surface(self, x: Array) -> tuple[Any, Array]:
+        """Distance of a point x from the surface, and the axes (normal, tangent, tangent) there as columns."""
+        n = np.array(self.normal)
+        t1, t2 = perpendicular(n)
+        return n @ x - self.height, np.stack([n, t1, t2], axis=1)
+
+
+@dataclass(frozen=True)
+class HeightField:
+    """Ground of height z = h(x, y), h written with `kinloop.scalar` functions; slopes (dh/dx, dh/dy) from its graph.
+
+    A point sees the surface's tangent plane below it: exact for points, and for spheres much smaller than
+    the radius of curvature of the ground.
+    """
+
+    height: Callable[[Any, Any], Any]
+    friction: float = 0.8
+    restitution: float = 0.0
+    slope: Callable[[Any, Any], Any] | None = None
+
+    def __post_init__(self) -> None:
+        _checked(self.friction, self.restitution)
+        graph = sc.Graph()
+        p = graph.inputs("p", 2)
+        h = np.array([self.height(p[0], p[1])], dtype=object)
+        slope = sc.jacobian(h, p, "forward")[0] if self.slope is None else np.array(self.slope(p[0], p[1]))
+        object.__setattr__(self, "_function", sc.Function({"p": 2}, {"h": h, "slope": slope}, graph))
+
+    @staticmethod
+    def table(x: Any, y: Any, heights: Any, friction: float = 0.8, restitution: float = 0.0) -> HeightField:
+        """Bilinear between the heights (len(x), len(y)) at evenly spaced x and y; level beyond them.
+
+        Every point of contact costs about 2 len(x) len(y) operations: meant for tables up to some 20 by 20.
+        """
+        x, y, heights = (np.asarray(a, dtype=float) for a in (x, y, heights))
+        if heights.shape != (len(x), len(y)) or len(x) < 2 or len(y) < 2:
+            raise MethodError(f"heights must have shape ({len(x)}, {len(y)}), received {heights.shape}")
+
+        def height(px: Any, py: Any) -> Any:
+            return _hats(x, px) @ (heights @ _hats(y, py))
+
+        def slope(px: Any, py: Any) -> Any:
+            return [_steps(x, px) @ (heights @ _hats(y, py)), _hats(x, px) @ (heights @ _steps(y, py))]
+
+        return HeightField(height, friction, restitution, slope)
+
+    @property
+    def key(self) -> tuple:
+        return "heights", self.friction, self.restitution, function_digest(self._function)  # type: ignore[attr-defined]
+
+    def surface(self, x: Array) -> tuple[Any, Array]:
+        """Distance of a point x from the surface, and the axes (normal, tangent, tangent) there as columns."""
+        h, slope = self._function(x[:2])  # type: ignore[attr-defined]
+        a, b = slope
+        n = np.array([-a, -b, 1.0]) / sc.sqrt(1.0 + a * a + b * b)
+        t1 = np.array([1.0, 0.0 * a, a]) / sc.sqrt(1.0 + a * a)
+        return (x[2] - h[0]) * n[2], np.stack([n, t1, cross(n, t1)], axis=1)
+
+
+def _hats(nodes: Array, x: Any) -> Array:
+    """Weights of linear interpolation at x between evenly spaced nodes."""
+    step = nodes[1] - nodes[0]
+    if not np.allclose(np.diff(nodes), step):
+        raise MethodError("the coordinates of a table of heights must be evenly spaced")
+    inside = sc.minimum(sc.maximum(x, nodes[0]), nodes[-1])
+    weights = [sc.maximum(0.0, 1.0 - sc.abs((inside - a) / step)) for a in nodes]
+    return np.array(weights, dtype=object if sc.is_symbolic(x) else float)
+
+
+def _steps(nodes: Array, x: Any) -> Array:
+    """Slopes of the weights of `_hats` in the cell that holds x; at a node, in the cell beyond it."""
+    step = nodes[1] - nodes[0]
+    inside = [sc.where(sc.logical_and(x >= a, x < b), 1.0 / step, 0.0) for a, b in pairwise(nodes)]
+    weights = [a - b for a, b in zip([0.0, *inside], [*inside, 0.0], strict=True)]
+    return np.array(weights, dtype=object if sc.is_symbolic(x) else float)

@@ -1,0 +1,190 @@
+"""Impulses of contacts, joint limits and dry friction: a projected Gauss-Seidel method in a rolled loop.
+
+The unknown impulses lambda change the velocities of the rows by A lambda, A = J M^-1 J^T the inverse
+operational-space inertia. With M^-1 = L^-T D^-1 L^-1 from the cluster algorithms [Chignoli2023, (57)-(67)]
+every row c is a vector z_c = D^-1/2 L^-1 J_c^T of the few joints that carry it, and
+
+    A = Z Z^T,    w = Z^T lambda,    u = u_free + Z w                                            (1)
+
+so that A is never formed: a sweep over all rows costs twice the entries of Z, and the change of the joint
+velocities follows from w. Each contact solves its own three rows: sticking exactly where that lies in its
+cone, else the normal impulse and then the tangential one, projected onto the disc mu lambda_n:
+
+    u_n >= b  _|_  lambda_n >= 0,     |lambda_t| <= mu lambda_n,  u_t against lambda_t            (2)
+
+A joint row takes dry friction, then its stops, in one scalar step. docs/decisions/contact.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.sim.closing import largest
+from kinloop.spatial.transform import Array
+
+SOFT = 1e-10
+"""Added to the diagonal, relative to it: rows that cannot move at all stay solvable."""
+
+
+@dataclass
+class ContactRow:
+    """Three rows (normal, two tangents): z (3, n) over the joints `at`, free velocity u, bound b on u_n."""
+
+    z: Array
+    at: list[int]
+    u: Array
+    b: Any
+    friction: float
+
+
+@dataclass
+class JointRow:
+    """One row of a joint: its velocity stays within [low, high], resisted by an impulse of at most `dry`."""
+
+    z: Array
+    at: list[int]
+    u: Any
+    low: Any
+    high: Any
+    dry: float
+
+
+class Packer:
+    """Values in one vector for a rolled loop, and back."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+
+    def add(self, x: Any) -> slice:
+        flat = np.asarray(x, dtype=object).ravel()
+        start = len(self.values)
+        self.values += list(flat)
+        return slice(start, len(self.values))
+
+
+def solve_impulses(
+    contacts: list[ContactRow], joints: list[JointRow], size: int, rounds: int, start: Array | None = None
+) -> tuple[list[Array], list[Any], Array, Any]:
+    """Impulses of contacts (3,) and joints, w over `size` joints, and the last round's change of velocity [m/s].
+
+    `start` are impulses to begin with, contacts first.
+    """
+    pack = Packer()
+    plans = [_ContactPlan(row, pack) for row in contacts]
+    joint_plans = [_JointPlan(row, pack) for row in joints]
+    n_contact, n_joint = 3 * len(plans), len(joint_plans)
+    first = size + n_contact + n_joint
+
+    def sweep(carry: Any, given: Any) -> Any:
+        w, x = np.array(carry[:size]), list(carry[size:first])
+        change: Any = 0.0
+        for k, joint in enumerate(joint_plans):
+            w, x[n_contact + k], change = joint.relax(w, x[n_contact + k], given, change)
+        for k, plan in enumerate(plans):
+            w, new, change = plan.relax(w, np.array(x[3 * k : 3 * k + 3]), given, change)
+            x[3 * k : 3 * k + 3] = list(new)
+        out = [*w, *x, change]
+        return np.array(out, dtype=object if sc.is_symbolic(np.array(out, dtype=object)) else float)
+
+    carry: list[Any] = [0.0] * (first + 1)
+    if start is not None:
+        w = np.zeros(size, dtype=object)
+        for k, plan in enumerate(plans):
+            w[plan.at] = w[plan.at] + plan.row.z.T @ start[3 * k : 3 * k + 3]
+        for k, joint in enumerate(joint_plans):
+            w[joint.at] = w[joint.at] + joint.row.z * start[n_contact + k]
+        carry = [*w, *start, 0.0]
+    done = sc.repeat(rounds, sweep, _as_array(carry), _as_array(pack.values))
+    x = done[size:first]
+    return (
+        [x[3 * k : 3 * k + 3] for k in range(len(plans))],
+        list(x[n_contact:]),
+        done[:size],
+        done[first],
+    )
+
+
+def _as_array(values: list[Any]) -> Array:
+    symbolic = any(isinstance(x, sc.Symbol) for x in values)
+    return np.array(values, dtype=object if symbolic else float)
+
+
+class _ContactPlan:
+    """Where one contact's numbers lie among the given values, and its step."""
+
+    def __init__(self, row: ContactRow, pack: Packer) -> None:
+        self.row, self.at, self.mu = row, row.at, row.friction
+        A = row.z @ row.z.T
+        trace = A[0, 0] + A[1, 1] + A[2, 2]
+        soft = np.array([A[k, k] + (SOFT * trace + 1e-300) for k in range(3)])
+        t, d = A[1, 1] - A[2, 2], A[1, 2]
+        steep = 0.5 * (soft[1] + soft[2] + sc.sqrt(t * t + 4.0 * d * d))  # the larger eigenvalue of the tangents
+        self.z, self.u, self.b = pack.add(row.z), pack.add(row.u), pack.add(row.b)
+        self.inverse = pack.add(_inverse(A, soft))
+        self.gains = pack.add([1.0 / soft[0], 1.0 / steep])
+        self.cross = pack.add([A[0, 0], A[1, 0], A[2, 0], steep])
+
+    def relax(self, w: Array, x: Array, given: Any, change: Any) -> tuple[Array, Array, Any]:
+        """w, impulse and largest change after solving this contact's rows with all others held."""
+        z = np.array(given[self.z]).reshape(3, len(self.at))
+        u = np.array(given[self.u]) + z @ w[self.at]
+        b = given[self.b][0]
+        xx, xy, xz, yy, yz, zz = given[self.inverse]
+        gain_n, gain_t = given[self.gains]
+        A_nn, A_1n, A_2n, steep = given[self.cross]
+        e = u[0] - b
+        stick = x - np.array(
+            [xx * e + xy * u[1] + xz * u[2], xy * e + yy * u[1] + yz * u[2], xz * e + yz * u[1] + zz * u[2]]
+        )
+        limit = self.mu * stick[0]
+        inside = sc.logical_and(stick[0] >= 0.0, stick[1] * stick[1] + stick[2] * stick[2] <= limit * limit)
+        n = sc.maximum(0.0, x[0] - gain_n * e)
+        t = [x[k] - gain_t * (u[k] + a * (n - x[0])) for k, a in ((1, A_1n), (2, A_2n))]
+        limit = self.mu * n
+        length = sc.sqrt(t[0] * t[0] + t[1] * t[1])
+        shrink = sc.where(length <= limit, 1.0, limit / sc.where(length <= limit, 1.0, length))
+        slide = [n, shrink * t[0], shrink * t[1]]
+        new = np.array([sc.where(inside, a, c) for a, c in zip(stick, slide, strict=True)])
+        step = new - x
+        w = w.copy()
+        w[self.at] = w[self.at] + z.T @ step
+        change = largest([A_nn * step[0], steep * step[1], steep * step[2]], change)
+        return w, new, change
+
+
+def _inverse(A: Array, diagonal: Array) -> list[Any]:
+    """Inverse of a symmetric 3x3 matrix with another diagonal: xx xy xz yy yz zz."""
+    a, b, c = diagonal
+    d, e, f = A[0, 1], A[0, 2], A[1, 2]
+    xx, xy, xz = b * c - f * f, e * f - d * c, d * f - b * e
+    det = a * xx + d * xy + e * xz
+    r = 1.0 / det
+    return [xx * r, xy * r, xz * r, (a * c - e * e) * r, (d * e - a * f) * r, (a * b - d * d) * r]
+
+
+class _JointPlan:
+    """Where one joint row's numbers lie among the given values, and its step."""
+
+    def __init__(self, row: JointRow, pack: Packer) -> None:
+        self.row, self.at, self.dry = row, row.at, row.dry
+        A = row.z @ row.z
+        A = A + (SOFT * A + 1e-300)
+        self.z, self.u = pack.add(row.z), pack.add([row.u, A, 1.0 / A])
+        self.stops = pack.add([row.low, row.high])
+
+    def relax(self, w: Array, x: Any, given: Any, change: Any) -> tuple[Array, Any, Any]:
+        z, (u, A, inverse) = np.array(given[self.z]), given[self.u]
+        low, high = given[self.stops]
+        u = u + z @ w[self.at] - A * x  # as if this row did nothing
+        stopped = u
+        if self.dry:
+            stopped = u + sc.minimum(sc.maximum(-u, -self.dry * A), self.dry * A)
+        stopped = sc.minimum(sc.maximum(stopped, low), high)
+        new = (stopped - u) * inverse
+        w = w.copy()
+        w[self.at] = w[self.at] + z * (new - x)
+        return w, new, largest([A * (new - x)], change)
