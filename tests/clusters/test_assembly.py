@@ -95,13 +95,6 @@ def test_loop_errors_measure_the_gap():
     assert 1e-4 < loop_errors(tree, q)["pin"] < 1e-3
 
 
-def test_an_assembled_position_given_with_the_model_is_a_place_to_start():
-    m = four_bar(kind="spherical").mechanism()
-    m.extras["closed_q"] = np.array([0.5, 0.4, -1.0])
-    q = neutral(grow(m))
-    assert max(loop_errors(grow(m), q).values()) < 1e-11
-
-
 def test_a_chart_of_one_row_knows_its_singularity():
     tree = grow(slider_crank().mechanism())
     assert tree.nv == 1
