@@ -10,6 +10,7 @@ import pytest
 
 import kinloop as kl
 from kinloop import viewer
+from kinloop.model.parts import Geometry
 from kinloop.viewer.recording import frame_indices
 
 from . import browser
@@ -139,3 +140,17 @@ def test_page_of_the_docs_runs_as_printed(tmp_path, monkeypatch):
     for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(compile(block, "viewer.md", "exec"), names)
     assert (tmp_path / "rssr.html").exists()
+
+
+def test_every_kind_of_shape_is_drawn(tmp_path):
+    shapes = (
+        Geometry("box", (0.1, 0.2, 0.3)), Geometry("sphere", (0.1,)), Geometry("cylinder", (0.1, 0.3)),
+        Geometry("capsule", (0.1, 0.3)), Geometry("ellipsoid", (0.1, 0.2, 0.3), color=(0, 1, 0, 0.5)),
+        Geometry("plane", (1.0, 1.0)),
+    )  # fmt: skip
+    b = kl.Builder("shapes")
+    b.body("all", joint="free", mass=1.0, inertia=(1, 1, 1), geometry=shapes)
+    robot = b.build()
+    _, found = messages(viewer.record(robot, 0.0, robot.neutral(), tmp_path / "all.html", axes=True))
+    drawn = [n.split("_")[-1] for n in nodes(found) if n.startswith("/robot/00_all/")]
+    assert sorted(drawn) == ["box", "capsule", "cylinder", "ellipsoid", "sphere"]

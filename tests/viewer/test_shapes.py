@@ -7,9 +7,9 @@ import kinloop as kl
 from kinloop.model import Body
 from kinloop.model.parts import Geometry
 from kinloop.spatial.rotation import quaternion_rotation
-from kinloop.viewer.looks import LOOP, PLAIN, bar_ends, look
+from kinloop.viewer.looks import LOOP, PALETTE, PLAIN, bar_ends, look
 from kinloop.viewer.poses import Poses, between, quaternions
-from kinloop.viewer.shapes import body_shapes, inertia_shape
+from kinloop.viewer.shapes import Shape, body_shapes, half_extent, inertia_shape
 
 
 def moments(mass, shape):
@@ -122,3 +122,40 @@ def test_the_rod_along_the_shin_ends_on_the_foot():
         R, p = poses(q)
         points.append(R[foot].T @ (bar_ends(picture, q, R, p)[k][1] - p[foot]))
     np.testing.assert_allclose(points, np.broadcast_to(points[0], (4, 3)), atol=1e-9)
+
+
+CUBE = "\n".join(
+    ["o cube", *(f"v {x} {y} {z}" for x in (0, 1) for y in (0, 2) for z in (0, 3)), "f 1 2 4", "f 1 4 3", "f 5 7 8"]
+)
+
+
+def test_meshes_are_drawn_where_they_can_be_read(tmp_path):
+    (tmp_path / "cube.obj").write_text(CUBE)
+    (tmp_path / "broken.stl").write_bytes(b"no mesh at all")
+    place = {"mass": 1.0, "inertia": (1, 1, 1)}
+    found = Geometry("mesh", (2.0, 1.0, 1.0), mesh="cube.obj", path=str(tmp_path / "cube.obj"))
+    (shape,) = body_shapes(Body("b", **place, geometry=(found,)))
+    centre, half = half_extent(shape)
+    np.testing.assert_allclose([centre, half], [[1, 1, 1.5]] * 2)
+    for path in (str(tmp_path / "broken.stl"), str(tmp_path / "missing.stl"), None):
+        lost = Geometry("mesh", (1.0, 1.0, 1.0), mesh="lost.stl", path=path)
+        (shape,) = body_shapes(Body("b", **place, geometry=(lost,)))
+        assert shape.name == "inertia"
+
+
+def test_tied_bodies_take_the_colour_of_their_cluster_and_lone_ones_keep_their_own():
+    red = (Geometry("sphere", (0.1,), color=(1, 0, 0, 1)),)
+    b = kl.Builder("pair")
+    ball = {"mass": 1.0, "inertia": (1, 1, 1), "geometry": red}
+    b.body("base", joint="free", **ball)
+    b.gear(b.body("rotor", "base", axis="z", **ball), b.body("link", "base", axis="z", **ball), 6.0)
+    picture = look(b.build())
+    assert [own[0].color for own in picture.shapes] == [(255, 0, 0), PALETTE[0], PALETTE[0]]
+
+
+@pytest.mark.parametrize(
+    "kind, size, half",
+    [("ellipsoid", (1.0, 2.0, 3.0), (1, 2, 3)), ("capsule", (1.0, 4.0), (1, 1, 3)), ("sphere", (2.0,), (2, 2, 2))],
+)
+def test_extents(kind, size, half):
+    np.testing.assert_allclose(half_extent(Shape("s", kind, size))[1], half)

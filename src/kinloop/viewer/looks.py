@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from kinloop.spatial import Transform
 from kinloop.spatial.transform import Array, apply_pose
 from kinloop.viewer.bars import LOOP, PIN, Bar, Ends, differential_bars
 from kinloop.viewer.poses import Poses
-from kinloop.viewer.shapes import Color, Shape, body_shapes, radius_of, rod
+from kinloop.viewer.shapes import Color, Shape, body_shapes, drawable, half_extent, rod
 
 PALETTE: tuple[Color, ...] = (
     (47, 111, 187), (232, 135, 30), (44, 150, 98), (142, 91, 178), (20, 160, 178), (206, 92, 128),
@@ -43,16 +43,18 @@ def look(robot: Robot) -> Look:
     shapes: list[list[Shape]] = []
     for i, body in enumerate(robot.mechanism.bodies):
         own = body_shapes(body)
-        if not body.geometry:
+        if not drawable(body):
             own = own + skeleton(robot, i, thin) + pin(robot.tree.top.types[i], thin, i in robot.tree.top.parent)
-        color = colors[robot.tree.cluster_of[i]]
-        shapes.append([s if s.color is not None else _colored(s, color) for s in own])
+        cluster = robot.tree.clusters[robot.tree.cluster_of[i]]
+        shapes.append([_colored(s, colors[cluster.index], bool(cluster.parts)) for s in own])
     marks(robot, shapes, thin)
     return Look(shapes, bars(robot, colors, thin), colors, size)
 
 
-def _colored(s: Shape, color: Color) -> Shape:
-    return Shape(s.name, s.kind, s.size, s.placement, color, s.opacity, s.path)
+def _colored(s: Shape, color: Color, tied: bool) -> Shape:
+    """A shape in the colour of its cluster, if loops tie that or if it has none of its own; pins stay dark."""
+    keep = s.color is not None and (s.color == PIN or not tied)
+    return s if keep else replace(s, color=color)
 
 
 def cluster_colors(robot: Robot) -> list[Color]:
@@ -71,7 +73,7 @@ def robot_size(robot: Robot) -> float:
     points = np.concatenate([p, coms])
     shapes = [body_shapes(b) for b in robot.mechanism.bodies]
     extent = float(np.linalg.norm(points.max(axis=0) - points.min(axis=0)))
-    largest = max((radius_of(s) for own in shapes for s in own), default=0.0)
+    largest = max((float(np.linalg.norm(half_extent(s)[1])) for own in shapes for s in own), default=0.0)
     return max(extent, 2 * largest, 1e-3)
 
 
@@ -124,7 +126,7 @@ def marks(robot: Robot, shapes: list[list[Shape]], radius: float) -> None:
             if i < 0:
                 i, T = index[loop.successor], loop.successor_placement
             for s in pin(loop.type, 1.25 * radius, True, LOOP, f"loop_{loop.name}"):
-                shapes[i].append(Shape(s.name, s.kind, s.size, T.then(s.placement), s.color))
+                shapes[i].append(replace(s, placement=T.then(s.placement)))
         elif isinstance(loop, Rod):
             for body, point in ((loop.predecessor, loop.predecessor_point), (loop.successor, loop.successor_point)):
                 if index[body] >= 0:

@@ -15,7 +15,7 @@ from kinloop.errors import MethodError
 from kinloop.robot import Robot
 from kinloop.spatial.transform import Array
 from kinloop.viewer.looks import Look
-from kinloop.viewer.shapes import radius_of
+from kinloop.viewer.shapes import half_extent
 
 
 def viser() -> Any:
@@ -36,27 +36,16 @@ def quiet() -> Iterator[None]:
 
 def bounds(look: Look, R: Array, p: Array) -> tuple[Array, Array]:
     """Lowest and highest corner of a box that holds all shapes, over all poses (..., bodies, 3, 3)."""
-    low, high = np.full(3, np.inf), np.full(3, -np.inf)
+    low, high = [p.reshape(-1, 3).min(axis=0)], [p.reshape(-1, 3).max(axis=0)]
     for i, shapes in enumerate(look.shapes):
         for s in shapes:
-            at = p[..., i, :] + R[..., i, :, :] @ np.asarray(s.placement.p, dtype=float)
-            at = at.reshape(-1, 3)
-            low = np.minimum(low, at.min(axis=0) - extent(s, R[..., i, :, :]))
-            high = np.maximum(high, at.max(axis=0) + extent(s, R[..., i, :, :]))
-    if not np.all(np.isfinite(low)):
-        low, high = p.reshape(-1, 3).min(axis=0) - 0.1, p.reshape(-1, 3).max(axis=0) + 0.1
-    return low, high
-
-
-def extent(s: Any, R: Array) -> Array:
-    """Half the size of a shape along the world's axes, the most over all rotations R (..., 3, 3)."""
-    if s.kind == "box":
-        half = 0.5 * np.array(s.size)
-    elif s.kind == "cylinder":
-        half = np.array([s.size[0], s.size[0], 0.5 * s.size[1]])
-    else:
-        return np.full(3, radius_of(s))
-    return np.max((np.abs(R @ s.placement.R) @ half).reshape(-1, 3), axis=0)
+            centre, half = half_extent(s)
+            at = p[..., i, :] + R[..., i, :, :] @ (s.placement.p + s.placement.R @ centre)
+            reach = np.abs(R[..., i, :, :] @ s.placement.R) @ half
+            low.append((at - reach).reshape(-1, 3).min(axis=0))
+            high.append((at + reach).reshape(-1, 3).max(axis=0))
+    a, b = np.min(low, axis=0), np.max(high, axis=0)
+    return (a, b) if np.linalg.norm(b - a) > 1e-6 else (a - 0.1, b + 0.1)
 
 
 def dress(server: Any, low: Array, high: Array, ground: float | None) -> None:
@@ -107,7 +96,7 @@ def caption(robot: Robot, look: Look, title: str | None, notes: str | None = Non
         "#kinloop-caption{position:fixed;left:16px;bottom:64px;z-index:50;pointer-events:none;color:#222b38;max-width:34vw;"
         "font:13px/1.45 system-ui,sans-serif}#kinloop-caption b{font-size:17px}"
         "#kinloop-caption i{display:inline-block;width:10px;height:10px;border-radius:5px;margin-right:7px}"
-        "#kinloop-caption section{margin-top:8px;font-size:11px;opacity:.85}"
+        "#kinloop-caption section{margin-top:8px;font-size:11px;opacity:.85;white-space:nowrap}"
     )
     inside = "".join(lines) + f"<section>{''.join(legend[:12])}{more}</section>"
     return f'<style>{style}</style><div id="kinloop-caption">{inside}</div>'

@@ -9,6 +9,7 @@ import numpy as np
 from kinloop.robot import Robot
 from kinloop.spatial.transform import Array
 from kinloop.viewer.looks import FORCE, Look, bar_ends, look
+from kinloop.viewer.meshes import capsule, read_mesh
 from kinloop.viewer.poses import Poses, between, quaternions
 from kinloop.viewer.shapes import Shape
 
@@ -116,21 +117,7 @@ def draw(api: Any, name: str, s: Shape) -> Any:
             return api.add_icosphere(name, radius=1.0, scale=s.size, **style, **where)
         case "cylinder":
             return api.add_cylinder(name, radius=s.size[0], height=s.size[1], radial_segments=24, **style, **where)
-    vertices, faces = _triangles(s)
-    return api.add_mesh_simple(name, vertices, faces, side="double", flat_shading=s.kind == "mesh", **style, **where)
-
-
-def _triangles(s: Shape) -> tuple[Array, Array]:
-    """Triangles of a capsule or a mesh file; of a file that cannot be read, a small cube in its place."""
-    import trimesh
-
-    if s.kind == "capsule":
-        made = trimesh.creation.capsule(height=s.size[1], radius=s.size[0], count=[16, 16])
-        made.apply_translation((0.0, 0.0, -made.bounds.mean(axis=0)[2]))
-        return made.vertices, made.faces
-    try:
-        found: Any = trimesh.load(s.path, force="mesh")
-        return np.asarray(found.vertices) * np.array(s.size), np.asarray(found.faces)
-    except Exception:  # trimesh raises anything at all on files it does not know
-        cube = trimesh.creation.box((0.05, 0.05, 0.05))
-        return cube.vertices, cube.faces
+    found = capsule(s.size[0], s.size[1]) if s.kind == "capsule" else read_mesh(s.path)
+    assert found is not None, "shapes are made of meshes that can be read"
+    scale = np.ones(3) if s.kind == "capsule" else np.array(s.size)
+    return api.add_mesh_simple(name, found[0] * scale, found[1], side="double", **style, **where)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from kinloop.model.parts import Body, Geometry
 from kinloop.spatial import Transform
 from kinloop.spatial.transform import Array
+from kinloop.viewer.meshes import read_mesh
 from kinloop.viewer.poses import between
 
 Color = tuple[int, int, int]
@@ -32,12 +33,17 @@ class Shape:
 
 def body_shapes(body: Body) -> list[Shape]:
     """The shapes of a body: visual geometry, else collision geometry, else its inertia."""
-    shown = [g for g in body.geometry if g.role in ("visual", "both")] or list(body.geometry)
-    shown = [g for g in shown if g.kind != "plane"]
+    shown = drawable(body)
     if shown:
         return [_from_geometry(g, k) for k, g in enumerate(shown)]
     solid = inertia_shape(body)
     return [solid] if solid is not None else []
+
+
+def drawable(body: Body) -> list[Geometry]:
+    """The geometry of a body that can be drawn: meshes only where their files can be read."""
+    able = [g for g in body.geometry if g.kind != "plane" and (g.kind != "mesh" or read_mesh(g.path) is not None)]
+    return [g for g in able if g.role in ("visual", "both")] or able
 
 
 def _from_geometry(g: Geometry, k: int) -> Shape:
@@ -81,21 +87,19 @@ def rod(name: str, a: Array, b: Array, radius: float, color: Color | None = None
     return Shape(name, "cylinder", (radius, length), Transform(R, middle), color)
 
 
-def moved(shape: Shape, T: Transform) -> Shape:
-    """The same shape, its body's frame placed at T."""
-    return replace(shape, placement=T.then(shape.placement))
-
-
-def radius_of(shape: Shape) -> float:
-    """A ball of this radius about the shape's centre holds it."""
-    s = shape.size
-    match shape.kind:
+def half_extent(s: Shape) -> tuple[Array, Array]:
+    """(centre, half lengths) of a box along the shape's own axes that holds it."""
+    size = np.array(s.size)
+    match s.kind:
         case "box":
-            return float(0.5 * np.linalg.norm(s))
+            return np.zeros(3), 0.5 * size
+        case "ellipsoid":
+            return np.zeros(3), size
         case "cylinder":
-            return float(np.hypot(s[0], 0.5 * s[1]))
+            return np.zeros(3), np.array([size[0], size[0], 0.5 * size[1]])
         case "capsule":
-            return float(s[0] + 0.5 * s[1])
-        case "mesh":
-            return 0.05
-    return float(max(s))
+            return np.zeros(3), np.array([size[0], size[0], size[0] + 0.5 * size[1]])
+        case "mesh" if (found := read_mesh(s.path)) is not None:
+            ends = np.array([found[0].min(axis=0), found[0].max(axis=0)]) * size
+            return ends.mean(axis=0), 0.5 * np.abs(ends[1] - ends[0])
+    return np.zeros(3), np.full(3, size[0])
