@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure: turns per contender, seconds per turn, states per batch.
+
+    Many short turns find the moments when nobody else is on the core; a few long ones do not.
+    """
+
+    rounds: int = 200
+    budget: float = 5e-4
+    batch: int = 512
+    quick: bool = False
+
+
+QUICK = Effort(rounds=40, quick=True)
+
+Step = Callable[[str], Any]
+"""Called with what is being measured, before it is."""
 
 
 @contextlib.contextmanager
@@ -26,23 +47,37 @@ def one_core() -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def seconds_per_call(cases: dict[str, Callable[[], Any]], rounds: int = 7, budget: float = 0.02) -> dict[str, float]:
-    """Seconds per call of each case: the smallest mean over `rounds` turns of about `budget` seconds each."""
-    counts = {}
+def seconds_per_call(
+    cases: Mapping[Any, Callable[[], Any]], rounds: int = 200, budget: float = 5e-4, limit: float = 2.0
+) -> dict[Any, float]:
+    """Seconds per call of each case: the smallest mean over `rounds` turns of about `budget` seconds each.
+
+    A case gets fewer turns, but at least 5, where they would take more than `limit` seconds in all.
+    """
+    counts, turns = {}, {}
     for name, call in cases.items():
         call()
-        start = time.perf_counter()
-        call()
-        counts[name] = max(1, int(budget / max(time.perf_counter() - start, 1e-7)))
+        once = min(_seconds(call, 1) for _ in range(3))
+        counts[name] = max(1, int(budget / max(once, 1e-7)))
+        turns[name] = min(rounds, max(5, int(limit / max(once * counts[name], 1e-7))))
     best = dict.fromkeys(cases, np.inf)
-    for _ in range(rounds):
+    for k in range(rounds):
         for name, call in cases.items():
-            n = counts[name]
-            start = time.perf_counter()
-            for _ in range(n):
-                call()
-            best[name] = min(best[name], (time.perf_counter() - start) / n)
+            if k < turns[name]:
+                best[name] = min(best[name], _seconds(call, counts[name]) / counts[name])
     return {name: float(t) for name, t in best.items()}
+
+
+def _seconds(call: Callable[[], Any], times: int) -> float:
+    start = time.perf_counter()
+    for _ in range(times):
+        call()
+    return time.perf_counter() - start
+
+
+def error(found: Any, exact: np.ndarray) -> float:
+    """Relative error in the largest entry."""
+    return float(np.max(np.abs(found - exact)) / max(float(np.max(np.abs(exact))), 1e-300))
 
 
 def machine() -> dict[str, str]:
@@ -50,8 +85,9 @@ def machine() -> dict[str, str]:
     cpu = platform.processor() or platform.machine()
     with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as f:
         cpu = next((line.split(":", 1)[1].strip() for line in f if line.startswith("model name")), cpu)
-    versions = {"python": platform.python_version(), "numpy": np.__version__}
-    for name, module in (("kinloop", "kinloop"), ("llvmlite", "llvmlite"), ("pin", "pinocchio"), ("mujoco", "mujoco")):
-        with contextlib.suppress(ImportError):
-            versions[name] = str(getattr(__import__(module), "__version__", "?"))
-    return {"cpu": cpu, "cores": str(os.cpu_count()), **versions}
+    versions = {"python": platform.python_version()}
+    for name in ("kinloop", "numpy", "llvmlite", "pin", "mujoco"):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
+    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "?"
+    return {"cpu": cpu, "cores": str(os.cpu_count()), "system": platform.system(), "load": load, **versions}

@@ -1,0 +1,240 @@
+"""Robots in Pinocchio: trees by aba, rnea, crba; loops by lcaba and constraintDynamics; gears as mimic joints.
+
+Two things to know, both accepted without a word and both wrong by percents, at rest too, with loops closed to 1e-16:
+joints must be added depth first (constraintDynamics otherwise factorises along wrong paths), and constraintDynamics
+must not share its constraint datas with lcaba. Used so, constraintDynamics is right to 1e-15 on every four-bar here,
+and lcaba to its proximal tolerance. crba misses an entry where a mimic joint carries several joints (`rocker`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kinloop.bench.peers import POINTS, Array, Peer, Problem, loop_points, spanning_force
+from kinloop.model import joints as jt
+from kinloop.model.parts import LinearCoupling, LoopJoint
+from kinloop.model.topology import Topology
+from kinloop.robot import Robot
+
+LINEAR_FIRST, SCALAR_LAST = [3, 4, 5, 0, 1, 2], [0, 1, 2, 4, 5, 6, 3]
+
+
+def pin_joint(pin: Any, kind: jt.JointType) -> Any:
+    """Pinocchio's joint, or None."""
+    match kind:
+        case jt.Revolute():
+            named = {jt.X: pin.JointModelRX, jt.Y: pin.JointModelRY, jt.Z: pin.JointModelRZ}.get(kind.axis)
+            return named() if named else pin.JointModelRevoluteUnaligned(np.array(kind.axis))
+        case jt.Prismatic():
+            named = {jt.X: pin.JointModelPX, jt.Y: pin.JointModelPY, jt.Z: pin.JointModelPZ}.get(kind.axis)
+            return named() if named else pin.JointModelPrismaticUnaligned(np.array(kind.axis))
+        case jt.Free():
+            return pin.JointModelFreeFlyer()
+        case jt.Spherical():
+            return pin.JointModelSpherical()
+    return None
+
+
+def depth_first(top: Topology, parent: int = -1) -> list[int]:
+    """Bodies so that every subtree is a contiguous run."""
+    out = []
+    for i in range(len(top)):
+        if top.parent[i] == parent:
+            out += [i, *depth_first(top, i)]
+    return out
+
+
+class PinocchioRobot:
+    """A Pinocchio model of a robot, and the permutations between its coordinates and ours."""
+
+    def __init__(self, robot: Robot, pin: Any, model: Any) -> None:
+        self.robot, self.pin, self.model = robot, pin, model
+        self.data = model.createData()
+        self.q_from, self.v_from = np.zeros(model.nq, dtype=int), np.zeros(model.nv, dtype=int)
+        top = robot.tree.top
+        for joint, kind, a, b in zip(top.joints, top.types, top.q_of, top.v_of, strict=True):
+            k = model.getJointId(joint.name)
+            if not model.nqs[k]:
+                continue  # a mimic joint has no coordinates of its own
+            q, v = np.arange(a.start, a.stop), np.arange(b.start, b.stop)
+            if isinstance(kind, jt.Free):
+                q, v = q[SCALAR_LAST], v[LINEAR_FIRST]
+            elif isinstance(kind, jt.Spherical):
+                q = q[[1, 2, 3, 0]]
+            self.q_from[model.idx_qs[k] : model.idx_qs[k] + model.nqs[k]] = q
+            self.v_from[model.idx_vs[k] : model.idx_vs[k] + model.nvs[k]] = v
+
+    def independent(self, x: Array) -> Array:
+        """A velocity, force or acceleration of Pinocchio in our independent coordinates."""
+        out = np.zeros(self.robot.n_spanning)
+        out[self.v_from] = x
+        return out[self.robot.tree.independent_dofs]
+
+    def matrix(self, M: Array) -> Array:
+        """A symmetric matrix, of which Pinocchio fills the upper triangle, in our coordinates."""
+        full = np.triu(M) + np.triu(M, 1).T
+        out = np.zeros((self.robot.n_spanning,) * 2)
+        out[np.ix_(self.v_from, self.v_from)] = full
+        dofs = self.robot.tree.independent_dofs
+        return out[np.ix_(dofs, dofs)]
+
+
+def pinocchio_robot(robot: Robot) -> PinocchioRobot | None:
+    """The robot in Pinocchio, gears as mimic joints; None if it cannot be said or Pinocchio is not installed."""
+    try:
+        import pinocchio as pin
+    except ImportError:
+        return None
+    top, model = robot.tree.top, pin.Model()
+    model.gravity.linear = np.array(robot.mechanism.gravity)
+    index = {-1: 0}
+    for i in depth_first(top):
+        joint, body = top.joints[i], top.bodies[i]
+        kind = pin_joint(pin, joint.type)
+        if kind is None:
+            return None
+        at = pin.SE3(joint.placement.R, joint.placement.p)
+        index[i] = model.addJoint(index[top.parent[i]], kind, at, joint.name)
+        model.appendBodyToJoint(index[i], pin.Inertia(body.mass, body.com, body.inertia), pin.SE3.Identity())
+        if joint.armature:
+            k = model.idx_vs[index[i]]
+            model.armature[k : k + model.nvs[index[i]]] = joint.armature
+    for c in robot.mechanism.couplings:
+        if not (isinstance(c, LinearCoupling) and c.matrix.shape == (1, 1)):
+            return None
+        pair = (model.getJointId(c.independent[0]), model.getJointId(c.dependent[0]))
+        if pair[0] > pair[1] or robot.mechanism.loops:
+            return None
+        model = pin.transformJointIntoMimic(model, *pair, float(c.matrix[0, 0]), float(c.offset[0]))
+    if not all(isinstance(loop, LoopJoint) and isinstance(loop.type, POINTS) for loop in robot.mechanism.loops):
+        return None
+    return PinocchioRobot(robot, pin, model)
+
+
+def _state(p: PinocchioRobot, x: Problem) -> tuple[Array, Array, Array]:
+    qd = x.robot.spanning_velocity(x.q, x.v)
+    return x.q[p.q_from], qd[p.v_from], spanning_force(x)[p.v_from]
+
+
+def forward_peers(x: Problem) -> list[Peer]:
+    """Forward dynamics: aba for trees, lcaba and constraintDynamics for loops, crba and a solve for gears."""
+    p = pinocchio_robot(x.robot)
+    if p is None:
+        return []
+    pin, model, data = p.pin, p.model, p.data
+    q, v, tau = _state(p, x)
+
+    def peer(name: str, call: Callable[[], Array]) -> Peer:
+        return Peer(f"pinocchio {name}", call, lambda: p.independent(np.array(call())))
+
+    if x.robot.mechanism.couplings:
+
+        def solve() -> Array:
+            M = pin.crba(model, data, q)  # the upper triangle is all that LAPACK's lower=False reads
+            return _cholesky_solve(M, tau - pin.nonLinearEffects(model, data, q, v))
+
+        return [peer("crba + nle + solve", solve)]
+    if not x.robot.mechanism.loops:
+        return [peer("aba", lambda: pin.aba(model, data, q, v, tau))]
+    (c1, d1), (c2, d2) = loop_constraints(p), loop_constraints(p)
+    settings, dense = pin.ProximalSettings(1e-12, 1e-6, 10), model.createData()
+    pin.initConstraintDynamics(model, dense, c2, d2)
+    pin.computeJointMinimalOrdering(model, data, c1)
+    return [
+        peer("lcaba", lambda: pin.lcaba(model, data, q, v, tau, c1, d1, settings)),
+        peer("constraintDynamics", lambda: pin.constraintDynamics(model, dense, q, v, tau, c2, d2, settings)),
+    ]
+
+
+def _cholesky_solve(M: Array, b: Array) -> Array:
+    try:
+        from scipy.linalg.lapack import dposv
+
+        return dposv(M, b, lower=0)[1]
+    except ImportError:
+        full = np.triu(M) + np.triu(M, 1).T
+        return np.linalg.solve(full, b)
+
+
+def loop_constraints(p: PinocchioRobot) -> tuple[Any, Any]:
+    """Points for hinges and balls, welds for welds."""
+    pin, top = p.pin, p.robot.tree.top
+    constraints, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    for rigid, ends in loop_points(p.robot):
+        kind = pin.ContactType.CONTACT_6D if rigid else pin.ContactType.CONTACT_3D
+        places: list[Any] = []
+        for body, at in ends:
+            places += [p.model.getJointId(top.joints[body].name) if body >= 0 else 0, pin.SE3(at.R, at.p)]
+        constraints.append(pin.RigidConstraintModel(kind, p.model, *places, pin.ReferenceFrame.LOCAL))
+    for c in constraints:
+        datas.append(c.createData())
+    return constraints, datas
+
+
+def inverse_peers(x: Problem, a: Array) -> list[Peer]:
+    """Inverse dynamics by rnea, trees and gears."""
+    p = pinocchio_robot(x.robot)
+    if p is None or x.robot.mechanism.loops:
+        return []
+    q, v, _ = _state(p, x)
+    acceleration = (x.robot.spanning_jacobian(x.q) @ a)[p.v_from]
+
+    def call() -> Array:
+        return p.pin.rnea(p.model, p.data, q, v, acceleration)
+
+    return [Peer("pinocchio rnea", call, lambda: p.independent(np.array(call())))]
+
+
+def mass_peers(x: Problem) -> list[Peer]:
+    """The joint-space inertia by crba, trees and gears."""
+    p = pinocchio_robot(x.robot)
+    if p is None or x.robot.mechanism.loops:
+        return []
+    q = x.q[p.q_from]
+
+    def call() -> Array:
+        return p.pin.crba(p.model, p.data, q)
+
+    return [Peer("pinocchio crba", call, lambda: p.matrix(np.array(call())))]
+
+
+def delassus_peers(x: Problem, frames: list[str]) -> list[Peer]:
+    """J M^-1 J^T of points held in the world, trees only."""
+    p = pinocchio_robot(x.robot)
+    if p is None or x.robot.mechanism.closures:
+        return []
+    pin, top = p.pin, x.robot.tree.top
+    constraints, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    for name in frames:
+        body, at = x.robot.frame(name)
+        k = p.model.getJointId(top.joints[body].name)
+        kind, local = pin.ContactType.CONTACT_3D, pin.ReferenceFrame.LOCAL
+        constraints.append(pin.RigidConstraintModel(kind, p.model, k, pin.SE3(at.R, at.p), local))
+        datas.append(constraints[-1].createData())
+    pin.initConstraintDynamics(p.model, p.data, constraints, datas)
+    q = x.q[p.q_from]
+
+    def call() -> Array:
+        return pin.computeDelassusMatrix(p.model, p.data, q, constraints, datas)
+
+    return [Peer("pinocchio computeDelassusMatrix", call, lambda: np.array(call()))]
+
+
+def batch_peers(x: Problem, threads: int | None = None) -> list[Peer]:
+    """Forward dynamics of a batch of states of a tree, on one thread or several."""
+    p = pinocchio_robot(x.robot)
+    if p is None or x.robot.mechanism.closures or not hasattr(p.pin, "abaInParallel"):
+        return []
+    threads = threads or os.cpu_count() or 1
+    pool = p.pin.ModelPool(p.model, threads)
+    Q, V, T = (np.asfortranarray(np.repeat(y[:, None], x.batch, axis=1)) for y in _state(p, x))
+    A = np.zeros_like(V, order="F")
+
+    def call() -> None:
+        p.pin.abaInParallel(threads, pool, Q, V, T, A)
+
+    return [Peer("pinocchio abaInParallel", call, lambda: p.independent(A[:, -1]))]
