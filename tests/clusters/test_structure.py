@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from helpers import assert_agree
 
 import kinloop as kl
-from helpers import assert_agree
 from kinloop.algorithms.dense_kkt import dense_jacobian
 from kinloop.clusters import conditioning, grow
 from kinloop.errors import MethodError
