@@ -10,13 +10,14 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from kinloop.bench.command import bench
 from kinloop.cli import cache, demo, info, sim, view
 from kinloop.errors import KinloopError
 
 app = typer.Typer(
     help="Exact, fast dynamics for robots with kinematic loops.", no_args_is_help=True, pretty_exceptions_enable=False
 )
-for command in (demo.demo, sim.sim, view.view, info.info, info.robots):
+for command in (demo.demo, sim.sim, view.view, info.info, info.robots, bench):
     app.command()(command)
 app.add_typer(cache.app, name="cache")
 

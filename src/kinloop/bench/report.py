@@ -1,0 +1,97 @@
+"""The report: which parts, measured one after the other, kept as plain data, shown as sections."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kinloop.bench import accuracy, chains, clusters, growth, peer_tables
+from kinloop.bench.blocks import Section
+from kinloop.bench.timing import QUICK, Effort, machine
+from kinloop.errors import KinloopError, MethodError
+
+Tasks = dict[str, Callable[[], Any]]
+
+
+class Part(NamedTuple):
+    """A part of the report: `tasks` to measure, each giving plain data, and how to show what they gave."""
+
+    tasks: Callable[[Effort], Tasks]
+    show: Callable[[dict[str, Any]], Section]
+
+
+PARTS = {
+    "clusters": Part(clusters.tasks, clusters.show),
+    "chains": Part(chains.tasks, chains.show),
+    "accuracy": Part(accuracy.tasks, accuracy.show),
+    "peers": Part(peer_tables.tasks, peer_tables.show),
+    "growth": Part(growth.tasks, growth.show),
+}
+GROUPS = {"papers": ("clusters", "chains", "accuracy"), "peers": ("peers",), "scaling": ("growth",)}
+GROUPS["all"] = tuple(PARTS)
+
+Progress = Callable[[int, int, str], None]
+"""Called with tasks done, tasks in all, and what comes next."""
+
+
+def run(which: str = "all", quick: bool = False, progress: Progress | None = None) -> dict[str, Any]:
+    """Measure a group of parts; everything that was found, ready for JSON."""
+    if which not in GROUPS:
+        raise MethodError(f"report {which!r} is not one of {', '.join(map(repr, GROUPS))}")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # Pinocchio and MuJoCo are faster so, on matrices of this size
+    effort = QUICK if quick else Effort()
+    todo = [(part, label, task) for part in GROUPS[which] for label, task in PARTS[part].tasks(effort).items()]
+    report: dict[str, Any] = {
+        "machine": machine(), "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "settings": {"quick": quick, "rounds": effort.rounds, "turn_seconds": effort.budget, "batch": effort.batch},
+        "parts": {part: {} for part in GROUPS[which]}, "failed": {},
+    }  # fmt: skip
+    begin = time.perf_counter()
+    for k, (part, label, task) in enumerate(todo):
+        if progress:
+            progress(k, len(todo), f"{part}: {label}")
+        try:
+            report["parts"][part][label] = task()
+        except KinloopError as failure:
+            report["failed"][f"{part}: {label}"] = str(failure)
+    report["seconds"] = round(time.perf_counter() - begin, 1)
+    return report
+
+
+def sections(report: dict[str, Any]) -> list[Section]:
+    """The report's parts in words, tables and plots."""
+    return [PARTS[name].show(data) for name, data in report["parts"].items() if name in PARTS and data]
+
+
+def conditions(report: dict[str, Any]) -> str:
+    """One line: when, where, with what."""
+    m = report["machine"]
+    versions = ", ".join(f"{k} {v}" for k, v in m.items() if k not in ("cpu", "cores", "system", "load"))
+    return (
+        f"{report['date']}, {m['cpu']}, {m['cores']} cores, load {m['load']} at the start; {versions}; best of up to "
+        f"{report['settings']['rounds']} interleaved turns; {report['seconds'] / 60:.0f} minutes."
+    )
+
+
+def save(report: dict[str, Any], path: Path) -> Path:
+    """Write the report as JSON, numbers to six digits."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(_rounded(report), indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def read(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _rounded(x: Any) -> Any:
+    if isinstance(x, dict):
+        return {k: _rounded(v) for k, v in x.items()}
+    if isinstance(x, list | tuple):
+        return [_rounded(v) for v in x]
+    return float(f"{x:.6g}") if isinstance(x, float) else x
