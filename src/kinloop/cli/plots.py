@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kinloop.cli.running import Run, contact_arrows
+from kinloop.cli.running import Run, contact_arrows, weight
 from kinloop.errors import MethodError
 
 
@@ -47,11 +47,9 @@ def energies(r: Run, ax: Any) -> None:
 
 def pushes(r: Run, ax: Any) -> None:
     _, forces = contact_arrows(r)
-    m = r.sim.robot.mechanism
-    weight = float(np.linalg.norm(m.gravity)) * sum(b.mass for b in m.bodies)
     if forces is not None:
         ax.plot(r.rollout.t, forces[:, :, 2].sum(axis=1), color="tab:orange", label="all contacts")
-        ax.axhline(weight, color="gray", linestyle="--", linewidth=1, label="weight")
+        ax.axhline(weight(r), color="gray", linestyle="--", linewidth=1, label="weight")
         ax.legend(frameon=False)
     ax.set(title="Contact force, upwards", ylabel="[N]")
 

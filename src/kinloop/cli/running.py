@@ -98,21 +98,41 @@ def figures(r: Run) -> Table:
     add(t, "kernel made or found in", f"{r.made:.2f}", "s")
     rollout = r.rollout
     if "energy" in rollout.records:
-        E = rollout["energy"].reshape(r.rows, -1)
-        add(t, "energy at start, at end", f"{E[0, 0]:.6g}, {E[0, -1]:.6g}", "J, first row")
+        E = r.first("energy").ravel()
+        add(t, "energy at start, at end", f"{E[0]:.6g}, {E[-1]:.6g}", "J, first row")
     if "loop_error" in rollout.records and rollout["loop_error"].size:
         add(t, "loops open by at most", f"{np.max(rollout['loop_error']):.1e}", "m, rad")
-    for name, what, unit in (("gap", "deepest penetration", "mm"), ("residual", "contact residual", "")):
-        if name in rollout.records and rollout[name].size:
-            x = rollout[name]
-            worst = 1e3 * max(0.0, -float(np.min(x))) if name == "gap" else float(np.max(x))
-            add(t, what, f"{worst:.3g}", unit)
+    contact_figures(r, t)
     add(t, "changes of chart", int(np.sum(rollout.chart_changes)), "independent coordinates swapped on the way")
     if np.any(rollout.singular):
         add(t, "near singular", int(np.sum(rollout.singular)), "rows where loops came near losing rank")
     if np.any(rollout.diverged):
         add(t, "stopped", int(np.sum(rollout.diverged)), "rows that diverged or could not be closed")
     return t
+
+
+def contact_figures(r: Run, t: Table) -> None:
+    """How deep, how hard, how exactly solved: of a run that has contacts."""
+    _, forces = contact_arrows(r)
+    if forces is None:
+        return
+    up = forces[:, :, 2].sum(axis=1)
+    add(
+        t,
+        "contact force, most and last",
+        f"{up.max():.1f}, {up[-1]:.1f}",
+        f"N upwards, first row; weight {weight(r):.1f}",
+    )
+    if "gap" in r.rollout.records:
+        add(t, "deepest penetration", f"{1e3 * max(0.0, -float(np.min(r.rollout['gap']))):.3g}", "mm")
+    if "residual" in r.rollout.records:
+        add(t, "contact residual", f"{float(np.max(r.rollout['residual'])):.3g}", "at most")
+
+
+def weight(r: Run) -> float:
+    """The robot's weight [N]."""
+    m = r.sim.robot.mechanism
+    return float(np.linalg.norm(m.gravity)) * sum(b.mass for b in m.bodies)
 
 
 def write_page(r: Run, path: Path, title: str | None = None, notes: str | None = None) -> Path:

@@ -62,10 +62,10 @@ def make(robot: kl.Robot, dt: float, ground: bool, integrator: str | None, **mor
 
 
 def start(robot: kl.Robot, height: float, batch: int, seed: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Neutral configurations above the ground, at rest or, with a seed or several rows, with random velocities."""
+    """Neutral configurations above the ground: one at rest; with a seed or as several rows, with random velocities."""
     q = robot.neutral()
     q = raised(robot, q, height) if lands(robot) else q
     if batch == 1 and seed is None:
         return q, np.zeros(robot.nv)
-    v = 0.5 * np.random.default_rng(seed).normal(size=(batch, robot.nv))
+    v = 0.5 * np.random.default_rng(0 if seed is None else seed).normal(size=(batch, robot.nv))
     return np.tile(q, (batch, 1)), v
