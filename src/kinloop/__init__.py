@@ -44,7 +44,11 @@ def load(path: Any, floating_base: bool | None = None, backend: str = "kernel", 
     """
     from kinloop import io
 
-    return Robot(io.load(path, floating_base, **options), backend)
+    mechanism = io.load(path, floating_base, **options)
+    try:
+        return Robot(mechanism, backend)
+    except (ModelError, LoopNotClosed) as error:
+        raise io.file_error(path, error) from error
 
 
 def quantities() -> list[str]:

@@ -74,7 +74,7 @@ def sample_closed(
         if error < TOLERANCE:
             found.append(q)
     tries = 0
-    while not found and tries < max(30, 800 // max(len(dofs), 1)):
+    while not found and tries < max(30, 200 // max(len(dofs), 1)):
         tries += 1
         random = top.random(rng)
         q = top.neutral()

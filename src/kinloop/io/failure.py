@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from kinloop.errors import ModelError
 
@@ -69,3 +72,15 @@ class Notes:
         if self.dropped:
             more = f" (and {len(self.dropped) - 1} more, see extras['warnings'])" if len(self.dropped) > 1 else ""
             warnings.warn(self.dropped[0] + more, ModelWarning, stacklevel=stacklevel)
+
+
+def file_error(path: str | Path, error: Exception) -> ModelFileError:
+    """An error about a mechanism as one about its file: the line is where the part it names first stands."""
+    named = re.search(r"'([^']+)'", str(error))
+    name = named.group(1) if named else ""
+    line = 1
+    if name:
+        with contextlib.suppress(OSError):
+            text = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+            line = next((k for k, content in enumerate(text, 1) if f'"{name}"' in content), 1)
+    return ModelFileError(str(path), line, f"{name!r}" if name else "file", str(error))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,6 +47,10 @@ class Mechanism:
         order = {j.child: k for k, j in enumerate(self.joints)}
         object.__setattr__(self, "bodies", tuple(sorted(self.bodies, key=lambda b: order[b.name])))
 
+    @cached_property
+    def body_names(self) -> frozenset[str]:
+        return frozenset(b.name for b in self.bodies)
+
     @property
     def closures(self) -> tuple[Loop | Coupling, ...]:
         """Everything that closes a loop: loops, then couplings."""
@@ -60,12 +65,17 @@ class Mechanism:
 
 def _regular_order(m: Mechanism) -> tuple[Joint, ...]:
     """Joints as given, moved only where a child came before its parent."""
-    done, out, waiting = {WORLD}, [], list(m.joints)
-    while waiting:
-        ready = next(j for j in waiting if j.parent in done)
-        waiting.remove(ready)
-        done.add(ready.child)
-        out.append(ready)
+    carrier = {j.child: j for j in m.joints}
+    done, out = {WORLD}, []
+    for joint in m.joints:
+        chain = []
+        while joint.child not in done:
+            chain.append(joint)
+            done.add(joint.child)
+            if joint.parent in done:
+                break
+            joint = carrier[joint.parent]
+        out += chain[::-1]
     return tuple(out)
 
 
@@ -118,8 +128,8 @@ def _check_inertia(b: Body) -> None:
 
 
 def _known_body(m: Mechanism, name: str, user: str, world: bool = False) -> None:
-    names = [b.name for b in m.bodies]
-    if name not in names and not (world and name == WORLD):
+    if name not in m.body_names and not (world and name == WORLD):
+        names = [b.name for b in m.bodies]
         error = unknown("body", name, [*names, WORLD] if world else names)
         raise ModelError(f"{user} refers to a missing body: {error}")
 
@@ -135,18 +145,21 @@ def _check_tree(m: Mechanism) -> None:
                 "make one of them a loop joint"
             )
         parents[j.child] = j
+    grounded = {WORLD}
     for b in m.bodies:
-        path, at = [b.name], b.name
-        while at != WORLD:
+        path: dict[str, None] = {}
+        at = b.name
+        while at not in grounded:
             if at not in parents:
                 raise ModelError(
                     f"body {at!r} is not connected to the world; add a joint with child {at!r} "
                     "(type free for a floating base)"
                 )
-            at = parents[at].parent
             if at in path:
                 raise ModelError(f"tree joints form a cycle through body {at!r}; make one of them a loop joint")
-            path.append(at)
+            path[at] = None
+            at = parents[at].parent
+        grounded |= path.keys()
 
 
 def _check_loops(m: Mechanism) -> None:
