@@ -25,6 +25,10 @@ CONFLICT = 1e-6
 """Targets that miss each other by more than this part of the accelerations conflict."""
 
 
+SURER = {"pv": "pv_joint", "pv_branches": "pv_joint", "pv_early": "pv_joint"}
+"""Where a method loses digits in a batch, the kernel that takes over; beyond it come numbers."""
+
+
 def place(robot: Robot, constraints: Sequence[MotionConstraint]) -> list[Placed]:
     """Constraints with their frames found; loops the mechanism leaves to constraints come last."""
     constraints = [constraints] if isinstance(constraints, MotionConstraint) else list(constraints)
@@ -126,7 +130,7 @@ def _solve(
     forces: bool,
     compliance: float | None = None,
 ) -> tuple[Array, ...]:
-    """The outputs of a solver, less the count of rows lost: such states are computed again from numbers."""
+    """The outputs of a solver, less the count of rows lost: such states are computed again, more carefully."""
     name, entry = method_of(quantity, method)
 
     def one(*rows: Array) -> tuple[Array, ...]:
@@ -141,19 +145,18 @@ def _solve(
         out = made(*given, *([numbers] if len(numbers) else []))
         if len(entry.outputs) == 1:
             return (out,)
-        *out, lost = out
-        return _again(out, lost, one, given) if np.any(lost) else tuple(out)
-
-
-def _again(out: list[Array], lost: Array, one: Any, given: list[Array]) -> tuple[Array, ...]:
-    """The same outputs, with states where rows were lost taken from numbers."""
-    lead = np.shape(lost)
-    spread = [np.broadcast_to(x, (*lead, x.shape[-1])) for x in given]
-    out = [np.array(x) for x in out]
-    for index in np.argwhere(lost) if lead else [()]:
-        for x, y in zip(out, one(*(z[tuple(index)] for z in spread)), strict=True):
-            x[tuple(index)] = y
-    return tuple(out)
+        *out, lost = (np.asarray(x) for x in out)
+        if not np.any(lost):
+            return tuple(out)
+        spread = [np.broadcast_to(x, (*lost.shape, x.shape[-1]))[lost > 0] for x in given]
+        if name in SURER:
+            again = _solve(robot, quantity, SURER[name], placed, spread, forces)
+        else:
+            again = compute.rowwise(one, *spread)  # type: ignore[assignment]
+        out = [np.array(x) for x in out]
+        for x, y in zip(out, again, strict=True):
+            x[lost > 0] = y
+        return tuple(out)
 
 
 def all_numbers(placed: Sequence[Placed]) -> Array:

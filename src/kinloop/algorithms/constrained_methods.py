@@ -23,7 +23,7 @@ from kinloop.algorithms.ltl import ltl, ltl_osim, ltl_osim_solve
 from kinloop.algorithms.ltl_soft import ltl_soft
 from kinloop.algorithms.motion_constraints import Closure, Placed
 from kinloop.algorithms.multipliers import rank_rows
-from kinloop.algorithms.pv import delassus, offsets, pv, row_sizes
+from kinloop.algorithms.pv import branch_pivots, delassus, offsets, pv, row_sizes
 from kinloop.algorithms.pv_early import pv_early, solve_early
 from kinloop.algorithms.pv_osim import at_rest, push_all, pv_osim, pv_osim_solve
 from kinloop.algorithms.pv_osim_fast import pv_osim_fast, pv_osim_fast_solve
@@ -75,11 +75,33 @@ def dependent_plan(tree: ClusterTree, placed: Sequence[Placed]) -> tuple[int, ..
     return best or ()
 
 
+class PvPlan(NamedTuple):
+    """Options of `pv` that depend on numbers: dependent rows, which equation, the usual pivots of its branches."""
+
+    dependent: tuple[int, ...]
+    base: str
+    pivots: tuple[float, ...] | None = None
+
+
+def pv_plan(base: str) -> Callable[[ClusterTree, Sequence[Placed]], PvPlan]:
+    """Dependent rows, and whether the branches can be solved before the base."""
+
+    def plan(tree: ClusterTree, placed: Sequence[Placed]) -> PvPlan:
+        dependent = dependent_plan(tree, placed)
+        if dependent or base == "joint":
+            return PvPlan(dependent, "joint")
+        q, _ = sample_states(tree, placed)[0]
+        pivots = branch_pivots(tree, at_rest(tree, q, placed), base)
+        return PvPlan(dependent, "joint" if pivots is None else "branches", pivots)
+
+    return plan
+
+
 def early_plan(tree: ClusterTree, placed: Sequence[Placed]) -> dict[Any, Any]:
     """What to eliminate where, as done at the sample state that lets most rows go early."""
-    best: tuple[int, dict[Any, Any]] = (-1, {})
+    best: tuple[float, dict[Any, Any]] = (-np.inf, {})
     for q, v in sample_states(tree, placed):
-        decide = Decisions()
+        decide = Decisions(early=1e-8)
         solve_early(tree, q, v, np.zeros(tree.nv), placed, None, decide)
         early = sum(len(choice.rows) for k, choice in decide.made.items() if k != "last")
         count = early - len(decide.made.get("last", ()))
@@ -88,10 +110,11 @@ def early_plan(tree: ClusterTree, placed: Sequence[Placed]) -> dict[Any, Any]:
 
 
 def _planned(solve: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """A solver whose plan is its `dependent` rows."""
+    """A solver whose plan names `dependent` rows and the `base`."""
 
-    def call(tree, q, v, tau, placed, f_ext=None, plan=None):  # noqa: ANN001, ANN202
-        return solve(tree, q, v, tau, placed, f_ext, dependent=plan, **options)
+    def call(tree, q, v, tau, placed, f_ext=None, plan=None):
+        given = {} if plan is None else plan._asdict()
+        return solve(tree, q, v, tau, placed, f_ext, **(options | given))
 
     return call
 
@@ -99,7 +122,7 @@ def _planned(solve: Callable[..., Any], **options: Any) -> Callable[..., Any]:
 def _planless(solve: Callable[..., Any]) -> Callable[..., Any]:
     """A solver that never needs a plan, or a matrix of the rows."""
 
-    def call(*arrays, plan=None, **options):  # noqa: ANN001, ANN002, ANN003, ANN202
+    def call(*arrays, plan=None, **options):
         return solve(*arrays, **options)
 
     return call
@@ -110,16 +133,16 @@ _APPLIED = {"inputs": ("q", "x"), "outputs": ("multipliers",)}
 
 CONSTRAINED: dict[str, dict[str, Method]] = {
     "constrained_dynamics": {
-        "pv": Method(_planned(pv), dependent_plan),
-        "pv_joint": Method(_planned(pv, base="joint"), dependent_plan),
-        "pv_branches": Method(_planned(pv, base="branches"), dependent_plan),
+        "pv": Method(_planned(pv), pv_plan("auto")),
+        "pv_joint": Method(_planned(pv, base="joint"), pv_plan("joint")),
+        "pv_branches": Method(_planned(pv, base="branches"), pv_plan("branches")),
         "pv_early": Method(pv_early, early_plan),
         "pv_soft": Method(_planless(pv_soft), soft=True),
         "ltl": Method(ltl, dependent_plan),
         "ltl_soft": Method(_planless(ltl_soft), soft=True),
         "efpa": Method(constrained_efpa, dependent_plan),
         "kjr": Method(partial(constrained_efpa, by="kjr"), dependent_plan),
-        "least_squares": Method(_planned(pv, base="joint", least_squares=True), dependent_plan),
+        "least_squares": Method(_planned(pv, base="joint", least_squares=True), pv_plan("joint")),
         "dense_kkt": Method(_planless(constrained_dense.dense_kkt), traced=False),
     },
     "delassus": {

@@ -17,7 +17,11 @@ from kinloop.algorithms.multipliers import rank_rows
 from kinloop.spatial.transform import Array
 
 SINGULAR = 1e-8
-"""A pivot below this part of its usual size is not divided by: numbers wait, symbols take this in its place."""
+"""A pivot below this part of its usual size is not divided by: symbols take this in its place."""
+WEAK = 1e-4
+"""A pivot below this part of its usual size costs digits: it is counted, and the state is better solved otherwise."""
+EARLY = 1e-3
+"""On numbers rows are not eliminated before they move a joint by this part (squared) of what they could."""
 
 
 class Reflection(NamedTuple):
@@ -74,8 +78,8 @@ def _householder(y: Array, j: int) -> Reflection:
     return Reflection(j, w, sc.where(half > 0.0, 1.0 / sc.where(half > 0.0, half, 1.0), 0.0))
 
 
-def pivot_columns(Y: Array, size: float) -> tuple[tuple[int, ...], Array]:
-    """Columns of numbers Y (r, m), best first, that a rank-revealing factorisation takes, and their lengths."""
+def pivot_columns(Y: Array, least: float) -> tuple[tuple[int, ...], Array]:
+    """Columns of numbers Y (r, m), best first, whose squared length exceeds `least`, and their lengths."""
     A = Y.astype(float).copy()
     chosen: list[int] = []
     lengths: list[float] = []
@@ -83,7 +87,7 @@ def pivot_columns(Y: Array, size: float) -> tuple[tuple[int, ...], Array]:
         norms = np.linalg.norm(A, axis=0)
         norms[chosen] = -1.0
         c = int(np.flatnonzero(norms >= norms.max() * (1 - 1e-6))[0])
-        if not norms[c] ** 2 > SINGULAR * size:
+        if not norms[c] ** 2 > least:
             break
         chosen.append(c)
         lengths.append(float(norms[c]))
@@ -93,9 +97,9 @@ def pivot_columns(Y: Array, size: float) -> tuple[tuple[int, ...], Array]:
 
 
 class SafeFactor(Factor):
-    """LDL^T whose pivots never fall below a part of their usual `sizes`; `lost` counts those that would."""
+    """LDL^T whose pivots never fall below a part of their usual `sizes`; `lost` counts weak ones."""
 
-    def __init__(self, A: Array, sizes: Array) -> None:
+    def __init__(self, A: Array, sizes: Any, weak: float = WEAK) -> None:
         n = len(A)
         L: Any = np.full((n, n), 0.0, dtype=A.dtype)
         scaled = L.copy()
@@ -106,9 +110,9 @@ class SafeFactor(Factor):
             pivot = A[j, j]
             for k in range(j):
                 pivot = pivot - L[j, k] * scaled[j, k]
-            least = SINGULAR * float(sizes[j])
-            self.lost = self.lost + sc.where(pivot < least, 1.0, 0.0)
-            pivot = sc.maximum(pivot, least)
+            if weak:
+                self.lost = self.lost + sc.where(pivot < weak * float(sizes[j]), 1.0, 0.0)
+            pivot = sc.maximum(pivot, SINGULAR * float(sizes[j]))
             self.d.append(pivot)
             self.inverse.append(1.0 / pivot)
             for i in range(j + 1, n):
@@ -121,31 +125,37 @@ class SafeFactor(Factor):
 
 
 class Choice(NamedTuple):
-    """What to eliminate at a cluster: columns of Y to reflect onto, or rows to keep; usual sizes of the pivots."""
+    """What to eliminate at a cluster: columns of Y to reflect onto, or rows to keep; usual sizes of the pivots.
+
+    `square` is the usual |Y|^2 of a single column.
+    """
 
     columns: tuple[int, ...] = ()
     rows: tuple[int, ...] = ()
     sizes: tuple[float, ...] = ()
+    square: float = 0.0
 
 
 class Decisions:
     """Ranks decided from numbers as they come, and remembered; or, with a plan, as it says."""
 
-    def __init__(self, plan: dict[Any, Any] | None = None) -> None:
-        self.plan, self.made = plan, {}  # type: dict[Any, Any] | None, dict[Any, Any]
+    def __init__(self, plan: dict[Any, Any] | None = None, early: float = EARLY) -> None:
+        self.plan, self.early = plan, early
+        self.made: dict[Any, Any] = {}
 
     def fresh(self, k: int, Y: Array, size: float, inverse: Array) -> Choice:
         """Rows that carry no multipliers of their own yet; `size` is what |Y|^2 could be."""
         if self.plan is None:
-            columns, lengths = pivot_columns(Y, size)
+            columns, lengths = pivot_columns(Y, self.early * size)
             usual = lengths**2 * np.min(inverse, initial=np.inf) if len(columns) else lengths
-            self.made[k] = Choice(columns, tuple(range(len(columns))), tuple(map(float, usual)))
+            square = float(lengths[0] ** 2) if Y.shape[1] == 1 and len(columns) else 0.0
+            self.made[k] = Choice(columns, tuple(range(len(columns))), tuple(map(float, usual)), square)
         return self.made[k] if self.plan is None else self.plan[k]
 
     def carried(self, k: int, L: Array, size: Array) -> Choice:
         """Rows that already act on each other; `size` is what the diagonal of L could be."""
         if self.plan is None:
-            kept, _ = rank_rows(L, size * SINGULAR / 1e-20)
+            kept, _ = rank_rows(L, self.early * size / 1e-20, self.early)
             self.made[k] = Choice((), tuple(kept), tuple(float(L[j, j]) for j in kept))
         return self.made[k] if self.plan is None else self.plan[k]
 

@@ -20,17 +20,17 @@ from kinloop import scalar as sc
 from kinloop.algorithms.linear import Factor, gram
 from kinloop.spatial.transform import Array
 
-DEPENDENT = 1e-10
+DEPENDENT = 1e-12
 """A pivot below this part of its diagonal entry belongs to a row that depends on those before it."""
 
 
 class GuardedFactor(Factor):
     """LDL^T of a positive semidefinite matrix: rows that depend on earlier ones get multiplier zero.
 
-    `lost` counts them, `kept(x, y)` chooses between kept and lost rows.
+    `lost` counts rows whose pivot is below `tolerance` times their diagonal entry.
     """
 
-    def __init__(self, A: Array) -> None:
+    def __init__(self, A: Array, tolerance: float = DEPENDENT) -> None:
         n = len(A)
         L: Any = np.full((n, n), 0.0, dtype=A.dtype)
         self.d, self.inverse, self.good = [], [], []
@@ -40,7 +40,7 @@ class GuardedFactor(Factor):
             pivot = A[j, j]
             for k in range(j):
                 pivot = pivot - L[j, k] * scaled[j, k]
-            good = pivot > DEPENDENT * A[j, j]
+            good = pivot > tolerance * A[j, j]
             self.d.append(pivot)
             self.good.append(good)
             self.inverse.append(sc.where(good, 1.0 / sc.where(good, pivot, 1.0), 0.0))

@@ -25,9 +25,14 @@ from kinloop.algorithms.constrained import Pushed, Solution, Start, free_value, 
 from kinloop.algorithms.held import Held
 from kinloop.algorithms.linear import Factor, gram, total
 from kinloop.algorithms.motion_constraints import Placed
-from kinloop.algorithms.multipliers import GuardedFactor, solve_rows
+from kinloop.algorithms.elimination import SafeFactor
+from kinloop.algorithms.multipliers import solve_rows
 from kinloop.clusters import ClusterTree
 from kinloop.spatial.transform import Array
+
+
+WEAK = 1e-3
+"""A branch whose pivots fall below this part of their usual sizes needs the base to follow its constraints."""
 
 
 def pv(
@@ -40,19 +45,23 @@ def pv(
     base: str = "auto",
     dependent: Sequence[int] | None = None,
     least_squares: bool = False,
+    pivots: Sequence[float] | None = None,
 ) -> Solution:
     """Accelerations and multipliers; `base` chooses between (1) "joint" and (2) "branches".
 
-    "auto" takes (2) where it pays: several branches, each able to follow its own constraints.
+    "auto" takes (2) where it pays: several branches, each able to follow its own constraints. On symbols
+    `dependent` rows and the usual sizes of (2)'s `pivots` must be given.
     """
     s = start(tree, q, v, tau, placed, f_ext)
     pushed = [push(tree, s.kin, s.art, h) for h in s.held]
     at = offsets(s.held)
     r = join([h.k - free_value(tree, s, h, p) for h, p in zip(s.held, pushed, strict=True)])
     roots = [a.cluster.index for a in s.art if a.cluster.parent < 0]
-    if base == "branches" or (base == "auto" and not least_squares and not dependent and _branches_pay(s, pushed, at)):
-        multipliers, residual, lost = _by_branches(s, pushed, at, r, roots)
-    else:
+    by_branches = base == "branches" or (base == "auto" and _branches_pay(s, pushed, at))
+    lost: Any = 1.0
+    if by_branches and not dependent and not least_squares:
+        multipliers, residual, lost, _ = _by_branches(s, pushed, at, r, roots, pivots)
+    if not sc.is_symbolic(lost) and lost:  # a branch cannot follow its constraints without the base
         L = delassus(s.art, pushed, at, range(len(s.art)))
         multipliers, residual, lost = solve_rows(L, r, dependent, least_squares, row_sizes(s))
     a = roll_out(tree, s.kin, s.art, with_multipliers(s.u, pushed, at, multipliers))
@@ -132,10 +141,24 @@ def _branches_pay(s: Start, pushed: Sequence[Pushed], at: Sequence[slice]) -> bo
     return m**3 / 6 + m * m * m0 / 2 > sum(n**3 / 6 + n * n * m0 + n * m0 * m0 / 2 for n in sizes) + m0**3 / 6
 
 
+def branch_pivots(tree: ClusterTree, r: Any, base: str) -> tuple[float, ...] | None:
+    """Pivots of (2) at a robot of numbers at rest; None where it is not wanted or a branch cannot follow."""
+    s = Start(r.kin, r.art, [np.zeros(a.cluster.m) for a in r.art], [], r.held)
+    pushed, at = [push(tree, r.kin, r.art, h) for h in r.held], offsets(r.held)
+    if base == "auto" and not _branches_pay(s, pushed, at):
+        return None
+    roots = [a.cluster.index for a in r.art if a.cluster.parent < 0]
+    _, _, lost, pivots = _by_branches(s, pushed, at, np.zeros(at[-1].stop if at else 0), roots, None)
+    return None if lost else tuple(map(float, pivots))
+
+
 def _by_branches(
-    s: Start, pushed: Sequence[Pushed], at: Sequence[slice], r: Array, roots: list[int]
-) -> tuple[Array, Array, Any]:
-    """Equation (2). `r` is k - l with the base's own free motion in it, which is taken out first."""
+    s: Start, pushed: Sequence[Pushed], at: Sequence[slice], r: Array, roots: list[int], usual: Sequence[float] | None
+) -> tuple[Array, Array, Any, list[Any]]:
+    """Equation (2). `r` is k - l with the base's own free motion in it, which is taken out first.
+
+    Pivots are weak beside their `usual` sizes, or, on numbers, beside what the base lends to their rows.
+    """
     beyond = {a.cluster.index for a in s.art} - set(roots)
     dtype = object if sc.is_symbolic(r, *(x for p in pushed for x in p.u.values())) else float
     u0 = [s.u[k] for k in roots]
@@ -146,7 +169,8 @@ def _by_branches(
     for k in roots:
         A[place[k], place[k]] = _matrix(s.art[k].D)
     right = join(u0)
-    groups = []
+    groups: list[tuple] = []
+    pivots: list[Any] = []
     for members in _groups(pushed, beyond):
         mine = [pushed[c] for c in members]
         sizes = [at[c].stop - at[c].start for c in members]
@@ -157,7 +181,16 @@ def _by_branches(
                 if k in p.u:
                     U[place[k], cols] = p.u[k]
         r_b = r_b + U.T @ join(free)
-        factor = GuardedFactor(delassus(s.art, mine, _spans(sizes), beyond))
+        L_b = delassus(s.art, mine, _spans(sizes), beyond)
+        if usual is None:
+            lent: Any = np.zeros(len(r_b))
+            for k in roots:
+                lent = lent + (U[place[k]] * s.art[k].D.solve(U[place[k]])).sum(axis=0)
+            here = np.diag(L_b) + lent
+        else:
+            here = np.array(usual[len(pivots) : len(pivots) + len(r_b)])
+        factor = SafeFactor(L_b, here, WEAK)
+        pivots += factor.d
         half = factor.forward(np.concatenate([U.T, r_b.reshape(-1, 1)], axis=1))
         scaled = np.array(factor.inverse).reshape(-1, 1) * half
         A = A + gram(half[:, :-1], scaled[:, :-1])
@@ -170,7 +203,7 @@ def _by_branches(
         for c, rows in zip(members, _spans(sizes), strict=True):
             multipliers[at[c]] = found[rows]
         lost = lost + factor.lost
-    return multipliers, residual, lost
+    return multipliers, residual, lost, pivots
 
 
 def _spans(sizes: Sequence[int]) -> list[slice]:

@@ -27,7 +27,7 @@ from kinloop import scalar as sc
 from kinloop.algorithms.articulated import Articulated, _free, _hand_over, _place, sum_inertias
 from kinloop.algorithms.cluster_aba import _inward, _outward
 from kinloop.algorithms.constrained import Solution, below_seats, force_bias, grounded, leave, world_acceleration
-from kinloop.algorithms.elimination import Decisions, Reflection, SafeFactor, reflect
+from kinloop.algorithms.elimination import WEAK, Decisions, Reflection, SafeFactor, reflect
 from kinloop.algorithms.held import Held, hold, placed_bodies
 from kinloop.algorithms.kinematics import Motion, motion
 from kinloop.algorithms.linear import Factor, gram
@@ -199,6 +199,8 @@ class _Sweep:
         half = np.array(art.D.inverse).reshape(-1, 1)
         if n and g.fresh and art.cluster.m:
             choice = self.decide.fresh(k, u[:, :n].T, self.size(art, g, n), half)
+            if choice.square:
+                self.lost = self.lost + sc.where(u[0, :n] @ u[0, :n] < WEAK * choice.square, 1.0, 0.0)
             if len(choice.columns) < n:
                 turns, turned = reflect(u[:, :n].T.copy(), choice.columns)
                 u = np.concatenate([turned.T, u[:, n:]], axis=1)
@@ -213,7 +215,7 @@ class _Sweep:
             choice = self.decide.carried(k, L[:n, :n], self.sizes(art, g)[:n])
         E = list(choice.rows)
         O = [j for j in range(R) if j not in E]
-        factor = SafeFactor(L[np.ix_(E, E)], np.array(choice.sizes))
+        factor = SafeFactor(L[np.ix_(E, E)], choice.sizes, 0.0 if choice.square else WEAK)
         self.lost = self.lost + factor.lost
         art = self.stiffen(art, left, E, factor)
         self.art[k] = art
