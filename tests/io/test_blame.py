@@ -9,12 +9,12 @@ OPEN = """<robot name="open">
   <link name="base"/>
   <link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
   <link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <joint name="ja" type="continuous"><parent link="base"/><child link="a"/><axis xyz="0 0 1"/></joint>
-  <joint name="jb" type="continuous"><parent link="base"/><child link="b"/><axis xyz="0 0 1"/><origin xyz="9 0 0"/></joint>
+  <joint name="ja" type="continuous"><parent link="base"/><child link="a"/><axis xyz="1 0 0"/></joint>
+  <joint name="jb" type="continuous"><parent link="base"/><child link="b"/><origin xyz="9 0 0"/></joint>
   <loop name="pin" type="revolute">
     <predecessor link="a"><origin xyz="1 0 0"/></predecessor>
     <successor link="b"><origin xyz="1 0 0"/></successor>
-    <axis xyz="0 0 1"/>
+    <axis xyz="1 0 0"/>
   </loop>
 </robot>
 """
