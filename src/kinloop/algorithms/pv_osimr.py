@@ -7,7 +7,7 @@ gathers from there to the world,
     L(c1, c2) = sum of u_c1^T D^-1 u_c2 up to there + F_c1^T L_E F_c2                   (1)
 
 E itself is replaced in the same way where it meets others. Derivation: docs/algorithms/pv_osimr.md, after
-[Sathya2023r], with bodies of a cluster in place of a link.
+[Sathya2023b], with bodies of a cluster in place of a link.
 """
 
 from __future__ import annotations
