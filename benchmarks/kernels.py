@@ -1,23 +1,30 @@
-"""Kernels beside the peers, on one core: python benchmarks/kernels.py [robot ...]
+"""Forward-dynamics kernels beside the peers, on one core: python benchmarks/kernels.py [robot ...]
 
-Columns: microseconds per call from Python for one state, microseconds per state in a batch of 4096 on one
-core, relative error against dense_kkt, then for every peer how many times longer it takes per call and per
-batched state, its own time and its own error. Peers come with `pip install kinloop[peers]`.
+The table of `kinloop bench peers` for robots of the zoo by name. Peers come with `pip install kinloop[peers]`.
 """
 
 from __future__ import annotations
 
 import sys
 
-from kinloop.bench.kernels import CASES, lines, table
-from kinloop.bench.timing import machine
+from rich.console import Console
+
+from kinloop import robots
+from kinloop.bench.blocks import Section
+from kinloop.bench.command import show
+from kinloop.bench.contest import contest
+from kinloop.bench.peer_tables import OPTIONS, forward_table
+from kinloop.bench.timing import QUICK, machine
+
+NAMES = ("double_pendulum", "four_bar", "six_bar", "four_bar_chain", "geared_chain", "mini_cheetah", "jvrc1")
 
 
 def main() -> None:
-    names = sys.argv[1:]
-    cases = {n: CASES.get(n, {}) for n in names} if names else CASES
-    print(machine())
-    print("\n".join(lines(table(cases))))
+    data = {
+        name: contest(lambda name=name: robots.load(name, **OPTIONS.get(name, {})), QUICK)
+        for name in sys.argv[1:] or NAMES
+    }
+    show(Section("Kernels", str(machine()), [forward_table(data)]), Console(width=170))
 
 
 if __name__ == "__main__":

@@ -78,8 +78,8 @@ def show(data: dict[str, Any]) -> Section:
     ]  # fmt: skip
     return Section(
         "What approximating the loops costs (Figure 14 of Chignoli2023)",
-        "The MIT Humanoid's leg on sinusoids of 0.5 rad and 1.5 Hz: inverse dynamics exact, with reflected inertias, and "
-        "without rotors.",
+        "The MIT Humanoid's leg on sinusoids of 0.5 rad and 1.5 Hz: inverse dynamics exact, with reflected inertias, "
+        "and without rotors.",
         [Table("Errors in the torque", columns, rows)], plots,
         ["The paper prints its figures for the ankle. With the leg's published figures they are the knee's, to all "
          "printed digits; the ankle's own errors are smaller in newton metres and larger in percent."],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ def contender(robot: Robot, quantity: str, method: str, batch: int) -> tuple[Any
     x = rng.normal(size=robot.nv)
     inputs = [q, v, x][: len(QUANTITIES[quantity].inputs)]
     frames = end_effectors(robot) if quantity == "inverse_osim" else ()
-    exact = robot._compute(quantity, inputs, "dense_kkt", frames=list(frames))
+    exact = robot._compute(quantity, tuple(inputs), "dense_kkt", frames=list(frames))
     kernel = robot.compile(quantity, method, frames=frames)
     out = np.empty_like(exact)
     many = [np.repeat(y[None], batch, axis=0) for y in inputs]
@@ -50,7 +51,8 @@ def measure(name: str, effort: Effort, options: dict[str, Any] | None = None) ->
     links = link_coordinates(robot) if name.startswith("tello") else robot
     out: dict[str, Any] = {}
     for quantity, (_, cluster, _) in TABLES.items():
-        entries, cases = {}, {}
+        entries: dict[str, dict[str, float]] = {}
+        cases: dict[tuple[str, str], Callable[[], Any]] = {}
         for method in (cluster, *PERCENT[quantity]):
             owner = links if method.startswith("approximate") else robot
             kernel, call, batch, wrong = contender(owner, quantity, method, effort.batch)
@@ -65,7 +67,7 @@ def measure(name: str, effort: Effort, options: dict[str, Any] | None = None) ->
 
 
 def tasks(effort: Effort) -> dict[str, Callable[[], Any]]:
-    return {name: lambda name=name: measure(name, effort) for name in ROBOTS}  # type: ignore[misc]
+    return {name: partial(measure, name, effort) for name in ROBOTS}
 
 
 def more(entries: dict[str, Any], method: str, cluster: str, key: str) -> float:
@@ -118,7 +120,7 @@ def absolute_table(data: dict[str, Any], quantity: str) -> Table:
 
 
 def bars(data: dict[str, Any], quantity: str) -> Plot:
-    number, cluster, shown = TABLES[quantity]
+    _, cluster, shown = TABLES[quantity]
     names = [n for n in ROBOTS if n in data]
     series = {
         NAMES[m]: ([ROBOTS[n] for n in names], [data[n][quantity][m]["call_us"] for n in names])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from kinloop import robots
@@ -21,7 +22,7 @@ def sizes(effort: Effort) -> list[int]:
 
 def tasks(effort: Effort) -> dict[str, Callable[[], Any]]:
     return {
-        f"{name} {n}": lambda name=name, n=n: contest(lambda: robots.load(name, links=n), effort)  # type: ignore[misc]
+        f"{name} {n}": partial(contest, partial(robots.load, name, links=n), effort)
         for n in sizes(effort)
         for name in CHAINS
     }
@@ -64,6 +65,6 @@ def show(data: dict[str, Any]) -> Section:
     notes = [f"{text}; its curves are missing." for text in missing().values()]
     return Section(
         "Growing chains beside the peers",
-        "Forward dynamics, one call from Python on one core; a link of the chain of four-bars is one loop of three bodies.",
+        "Forward dynamics, one call from Python on one core. A link of the chain of four-bars is a loop of three.",
         [Table("Growing chains", columns, rows)], plots, notes,
     )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,10 @@ def tree_robot(ending: str, free: bool) -> Robot:
     return Robot(replace(load(path, floating_base=free), couplings=(), independent=()))
 
 
+def file_robot(path: Path) -> Robot:
+    return Robot(load(path))
+
+
 def shared_file(path: str) -> Path | None:
     here = Path(__file__).resolve().parents[4] / "shared" / path
     return here if here.exists() else None
@@ -44,20 +49,17 @@ def tasks(effort: Effort) -> dict[str, Callable[[], Any]]:
     out: dict[str, Callable[[], Any]] = {}
     for title, (ending, free) in TREES.items():
         if wheel_file(ending):
-            out[title] = lambda title=title, e=ending, f=free: contest(
-                lambda: tree_robot(e, f), effort, points=4 if title != "Panda" else 1, trees=True,
-                steps=title in STEPPED,
-            )  # fmt: skip
+            make, points = partial(tree_robot, ending, free), 4 if free else 1
+            out[title] = partial(contest, make, effort, points=points, trees=True, steps=title in STEPPED)
     for name in robots.names():
         if name not in SKIPPED:
-            out[name] = lambda name=name: contest(
-                lambda: robots.load(name, **OPTIONS.get(name, {})), effort, steps=name in STEPPED,
-                trees=not robots.load(name).mechanism.loops,
-            )  # fmt: skip
+            make = partial(robots.load, name, **OPTIONS.get(name, {}))
+            geared = not robots.mechanism(name).loops
+            out[name] = partial(contest, make, effort, steps=name in STEPPED, trees=geared)
     for title, path in FILES.items():
         file = shared_file(path)
         if file is not None and "mujoco" not in missing():
-            out[title] = lambda f=file, t=title: contest(lambda: Robot(load(f)), effort, steps=t in STEPPED)
+            out[title] = partial(contest, partial(file_robot, file), effort, steps=title in STEPPED)
     return out
 
 
@@ -72,7 +74,7 @@ def show(data: dict[str, Any]) -> Section:
     return Section(
         "Beside Pinocchio and MuJoCo",
         "The same mechanism at the same state. Ratios say how many times longer the peer takes than kinloop; below 1 "
-        "the peer is faster. One call is from Python with ready arrays, pinned to one core. Errors are against dense_kkt.",
+        "the peer is faster. One call is from Python with ready arrays, on one core. Errors are against dense_kkt.",
         tables, [bars(data)], notes(data),
     )  # fmt: skip
 
@@ -161,10 +163,10 @@ def notes(data: dict[str, Any]) -> list[str]:
         "tolerance. Both need care: joints added to a model other than depth first, or constraint data shared between "
         "lcaba and constraintDynamics, are accepted and give accelerations wrong by up to ten percent, at rest too, "
         "while the loops' own accelerations stay closed to 1e-16.",
-        "Pinocchio's aba refuses mimic joints; geared robots are therefore solved by crba, nonLinearEffects and LAPACK's "
+        "Pinocchio's aba refuses mimic joints; geared robots are therefore solved by crba, nonLinearEffects and a "
         "Cholesky solve. Its crba misses an entry where a mimic joint carries several joints (rocker).",
-        "Neither says loop functions and rods as given (Tello's differentials, rssr); Pinocchio has no belts over several "
-        "joints (MIT Humanoid, belt_chain). Universal joints (stewart) are not translated here.",
+        "Neither says loop functions and rods as given (Tello's differentials, rssr); Pinocchio has no belts over "
+        "several joints (MIT Humanoid, belt_chain). Universal joints (stewart) are not translated here.",
         "MuJoCo's loops and gears are soft by design; equalities are as stiff as a step of 1 ms allows (solref 0.002, "
         "solimp 0.9999). Where inertias are impossible (balanced in the remark) it computes with others, and its error "
         "includes that. It refuses massless bodies.",
