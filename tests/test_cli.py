@@ -227,6 +227,7 @@ def test_tour_moves_every_joint_and_keeps_loops_closed():
         (["sim", "four_bar", "--ground"], "error: robot 'four_bar' has neither collision shapes nor named frames"),
         (["sim", "tello", "--integrator", "rk4"], "error: contact needs integrator='semi_implicit', received 'rk4'"),
         (["sim", "four_bar", "--time", "0.01", "--html", "x.txt"], "error: cannot write a recording to 'x.txt'"),
+        (["sim", "four_bar", "--npz", "x.csv"], "error: cannot save to 'x.csv'; give a name that ends in .npz"),
         (["view", "four_bar", "--html", "x.txt"], "error: cannot write a recording to 'x.txt'"),
         (["view", "telo"], "error: no robot named 'telo'; did you mean 'tello'"),
     ],

@@ -13,6 +13,7 @@ from kinloop.cli.find import Floating, Name, Options, find
 from kinloop.cli.running import figures, lands, raised, run, write_page
 from kinloop.cli.tables import console
 from kinloop.errors import MethodError
+from kinloop.viewer.page import checked_path
 
 
 def sim(
@@ -34,6 +35,10 @@ def sim(
     """Simulate a robot from its neutral configuration; print rate, energy, loop and contact figures."""
     if not time > 0 or batch < 1:
         raise MethodError(f"--time must be positive and --batch at least 1, received {time:g} and {batch}")
+    if html is not None:
+        checked_path(html)
+    if npz is not None and npz.suffix not in (".npz", ".parquet"):
+        raise MethodError(f"cannot save to {npz.name!r}; give a name that ends in .npz or .parquet")
     robot = find(name, option, floating)
     grounded = lands(robot) if ground is None else ground
     simulator = make(robot, dt, grounded, integrator)

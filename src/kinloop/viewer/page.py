@@ -102,11 +102,16 @@ def caption(robot: Robot, look: Look, title: str | None, notes: str | None = Non
     return f'<style>{style}</style><div id="kinloop-caption">{inside}</div>'
 
 
-def write(page: str, over: str, title: str, path: str | Path) -> Path:
-    """The page with a caption over it, written to a file."""
+def checked_path(path: str | Path) -> Path:
+    """The path of a page; anything that does not end in .html is an error, before the work and not after it."""
     path = Path(path)
     if path.suffix.lower() not in (".html", ".htm"):
         raise MethodError(f"cannot write a recording to {path.name!r}; give a name that ends in .html")
+    return path
+
+
+def write(page: str, over: str, title: str, path: Path) -> Path:
+    """The page with a caption over it, written to a file."""
     start = page.index("<title>") + len("<title>") if "<title>" in page else -1
     if start >= 0:
         page = page[:start] + html.escape(title) + page[page.index("</title>", start) :]

@@ -36,6 +36,7 @@ def record(
     `contacts` and `forces` (N, C, 3) are points and forces on the robot in the world, drawn as arrows.
     `ground` is the height of the ground; None puts it below the robot. One configuration makes a still.
     """
+    path = page.checked_path(path)
     times, Q = _motion(robot, times, Q)
     points, pushes = _contacts(len(Q), contacts, forces)
     frames = frame_indices(times, fps)
