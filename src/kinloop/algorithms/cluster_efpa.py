@@ -90,17 +90,22 @@ def respond(
         a = art[k]
         above = omega.get(a.cluster.parent, {})
         y = a.D.solve(_driving(top, a, kin, u[k], above))
-        motion: dict[int, Array] = {}
-        qdd = kin.embedding[k].G @ y
-        row = 0
-        for i in a.cluster.bodies:
-            n, parent = top.types[i].nv, top.parent[i]
-            own = kin.S[i] @ qdd[row : row + n]
-            row += n
-            before = motion.get(parent, above.get(parent))
-            motion[i] = own if before is None else kin.T[i].motion(before) + own
-        omega[k] = motion
+        omega[k] = cluster_motion(top, a, kin, y, above)
     return omega
+
+
+def cluster_motion(top: Topology, a: Articulated, kin: Motion, y: Array, above: dict[int, Array]) -> dict[int, Array]:
+    """Motion of a cluster's bodies for its independent motion y, on top of what its output bodies do."""
+    qdd = kin.embedding[a.cluster.index].G @ y
+    out: dict[int, Array] = {}
+    row = 0
+    for i in a.cluster.bodies:
+        n, parent = top.types[i].nv, top.parent[i]
+        own = kin.S[i] @ qdd[row : row + n]
+        row += n
+        before = out.get(parent, above.get(parent))
+        out[i] = own if before is None else kin.T[i].motion(before) + own
+    return out
 
 
 def _driving(top: Topology, a: Articulated, kin: Motion, u: Array, above: dict[int, Array]) -> Array:
@@ -124,11 +129,5 @@ def force_response(tree: ClusterTree, q: Array, body: int, placement: Transform,
     for k, a in enumerate(art):
         rest = _driving(top, a, kin, u.get(k, np.zeros(a.cluster.m)), acc)
         y.append(a.D.solve(rest))
-        qdd = kin.embedding[k].G @ y[k]
-        row = 0
-        for i in a.cluster.bodies:
-            n, parent = top.types[i].nv, top.parent[i]
-            own = kin.S[i] @ qdd[row : row + n]
-            row += n
-            acc[i] = kin.T[i].motion(acc[parent]) + own if parent >= 0 else own
+        acc |= cluster_motion(top, a, kin, y[k], acc)
     return (np.concatenate(y) if y else np.zeros(0)), gain
