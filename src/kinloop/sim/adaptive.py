@@ -2,7 +2,7 @@
 
 It integrates x = (q, qd), positions and velocities of all joints, by (1) of `flight`; what is recorded
 between steps comes from the pair's own interpolant of order 4, closed afterwards. Rows go one by one, each
-with its own steps. [Dormand1980; Hairer1993, II.4-II.6]
+with its own steps. (Dormand and Prince 1980; Hairer, Norsett, Wanner 1993, II.4 to II.6.)
 """
 
 from __future__ import annotations

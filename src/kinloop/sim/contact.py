@@ -4,14 +4,14 @@ All candidates are in every kernel; those that do not touch get no impulse becau
 Everything is evaluated at the middle of the step. The bound on the normal velocity u_n after it comes from
 the gap before it, gap = gap_middle - h/2 u_n(v),
 
-    gap + h u_n >= 0   for gap >= 0,      u_n >= min(-gap / h, g h / 2)   below the surface         (1)
+    gap + h u_n >= 0   for gap >= 0,      u_n >= min(-gap / h, g h / 2 + sqrt(0.02 g |gap|))   below     (1)
 
-and a step with contact moves by h times its last velocity, one without by the mean of both,
-
-so that nothing passes the surface in a step, resting contacts neither sink nor hop, and what starts below
-it comes up no faster than a fall of half a step; there is nothing to tune. Restitution scales the inelastic
-impulses by 1 + e, at the time of the first touch within the step: with the Delassus matrix symmetric this
-is Newton's law at contacts that press, and never creates energy. [Moreau1988] docs/decisions/contact.md.
+and a step with contact moves by h times its last velocity, one without by the mean of both. So nothing
+passes the surface in a step, resting contacts neither sink nor hop, and what is below the surface comes up
+with the speed of a fall of half a step and of a hundredth of its depth; there is nothing to tune.
+Restitution scales the inelastic impulses by 1 + e, at the time of the first touch within the step: with the
+Delassus matrix symmetric this is Newton's law at contacts that press, and never creates energy.
+docs/decisions/contact.md.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kinloop.algorithms.kinematics import Motion
 from kinloop.clusters import ClusterTree
 from kinloop.sim.actuation import Drive
 from kinloop.sim.candidates import Candidate
-from kinloop.sim.flight import Smooth, spanning, transport, turned
+from kinloop.sim.flight import Smooth, spanning, turned
 from kinloop.sim.solver import ContactRow, JointRow, solve_impulses
 from kinloop.spatial import Transform
 from kinloop.spatial.transform import Array, cross
@@ -38,10 +38,11 @@ BACK = 5.0
 
 
 class Hit(NamedTuple):
-    """Velocities after contact, the way from the middle of the step to its end, and what to record."""
+    """Velocities after contact, the way from the middle of the step to its end, impulses, what to record."""
 
     v: Array
     travel: Array
+    impulses: Array
     records: dict[str, Any]
 
 
@@ -62,11 +63,16 @@ class Contact:
         self.bodies = tuple(sorted({c.body for c in candidates}))
 
     @property
+    def size(self) -> int:
+        """Number of impulses."""
+        return 3 * len(self.candidates) + len(self.joints)
+
+    @property
     def key(self) -> tuple:
         ground = self.ground.key if self.ground is not None else None
         return ground, tuple(c.key for c in self.candidates), tuple(tuple(j) for j in self.joints), self.rounds
 
-    def __call__(self, tree: ClusterTree, s: Smooth, q: Array, v: Array, v_free: Array, h: float) -> Hit:
+    def __call__(self, tree: ClusterTree, s: Smooth, q: Array, v: Array, v_free: Array, start: Array, h: float) -> Hit:
         """Impulses at the middle q of a step that leads from v to v_free without them."""
         touches, before, after = self._approach(tree, s, v, v_free, h)
         bounce = self._bounce(tree, touches, before, after, h)
@@ -77,7 +83,8 @@ class Contact:
             bound = bounce.bound(self._bound(tree, t.gap, h), t.gap, u0, u1, h)
             contacts.append(ContactRow(*c.row(), bounce.at(u0, u1), bound, self.ground.friction))
         joints, stopping = self._joint_rows(tree, s, held, q, v, v_free, h)
-        impulses, stops, _, residual = solve_impulses(contacts, joints, tree.nv, self.rounds)
+        impulses, stops, _, residual = solve_impulses(contacts, joints, tree.nv, self.rounds, start)
+        begin = np.concatenate([*impulses, np.array(stops)])
         impulses, stops = ([x * (1.0 + bounce.restitution) for x in xs] for xs in (impulses, stops))
         change = response(tree, s.kin, s.art, carried + held, [*impulses, *[np.array([x]) for x in stops]])
         v_there = v_free + change
@@ -90,41 +97,30 @@ class Contact:
         travel = np.array([sc.where(flying, (0.5 * h) * a, b) for a, b in zip(v_next, gone, strict=True)])
         if bounce.hit is not False:
             travel = travel - (h * bounce.when) * change
-        return Hit(v_next, travel, self._records(touches, impulses, stops, residual, h))
+        return Hit(v_next, travel, begin, self._records(touches, impulses, stops, residual, h))
 
     def _approach(self, tree: ClusterTree, s: Smooth, v: Array, v_free: Array, h: float) -> tuple[list, list, list]:
         """Candidates with their gaps at the start of the step, and their velocities there and at its free end.
 
-        J is known at the middle; half a step away velocities differ by h/2 dJ/dt v, and the gap by what the
-        path bends.
+        J is known at the middle. What the points' accelerations have beyond J dv/dt is how their paths bend;
+        half of it belongs to either end of the step.
         """
         touches = self.touches(tree, s.kin)
-        jv, jf, turn = (
+        start, end = (
             [t.wrench.T @ x for t, x in zip(touches, self._twists(tree, s.kin, y, touches), strict=True)]
-            for y in (v, v_free, transport(tree, 0.5 * (v + v_free)))
+            for y in (v, v_free)
         )
-        bend = [a - b for a, b in zip(self._bends(tree, s.kin, touches), turn, strict=True)]
-        gaps = [t.gap - (0.5 * h) * a[0] - (0.375 * h * h) * b[0] for t, a, b in zip(touches, jv, bend, strict=True)]
-        before = [a - (0.5 * h) * b for a, b in zip(jv, bend, strict=True)]
-        after = [a + (0.5 * h) * b for a, b in zip(jf, bend, strict=True)]
-        return [t._replace(gap=g) for t, g in zip(touches, gaps, strict=True)], before, after
-
-    def _bends(self, tree: ClusterTree, kin: Motion, touches: list[Touch]) -> list[Array]:
-        """dJ/dt v of all candidates: acceleration of their centres, and of their turning, at constant v."""
-        top = tree.top
-        acc: dict[int, Array] = {}
-        for b in self.bodies:
-            for i in top.support(b):
-                if i not in acc:
-                    acc[i] = kin.c[i] if top.parent[i] < 0 else kin.T[i].motion(acc[top.parent[i]]) + kin.c[i]
-        out = []
-        for c, t in zip(self.candidates, touches, strict=True):
-            a, twist = acc[c.body], kin.v[c.body]
-            inside = t.wrench[3:]  # the axes of the contact, in the body
-            w, p = twist[:3], np.asarray(c.at)
-            centre = a[3:] + cross(a[:3], p) + cross(w, twist[3:] + cross(w, p))
-            out.append(inside.T @ (centre - c.radius * cross(a[:3], inside[:, 0])))
-        return out
+        before, after, moved = [], [], []
+        for c, t, u0, u1 in zip(self.candidates, touches, start, end, strict=True):
+            twist, inside = s.kin.v[c.body], t.wrench[3:]  # the axes of the contact, in the body
+            w = twist[:3]
+            swing = inside.T @ cross(w, twist[3:] + cross(w, np.asarray(c.at)))
+            fall = t.axes.T @ tree.top.mechanism.gravity  # the ground accelerates instead, in `acc`
+            bend = u0 + h * (t.wrench.T @ s.acc[c.body] + swing + fall) - u1
+            before.append(u0 - 0.5 * bend)
+            after.append(u1 + 0.5 * bend)
+            moved.append(t._replace(gap=t.gap - (0.5 * h) * u0[0] - (0.375 * h) * bend[0]))
+        return moved, before, after
 
     def _joint_rows(
         self, tree: ClusterTree, s: Smooth, held: list[Carried], q: Array, v: Array, v_free: Array, h: float
@@ -178,7 +174,8 @@ class Contact:
         return [twist[t.body] for t in touches]
 
     def _bound(self, tree: ClusterTree, gap: Any, h: float) -> Any:
-        lift = 0.5 * h * float(np.linalg.norm(tree.top.mechanism.gravity))
+        g = float(np.linalg.norm(tree.top.mechanism.gravity))
+        lift = 0.5 * h * g + sc.sqrt(0.02 * g * sc.maximum(-gap, 0.0))
         return sc.minimum(-gap / h, lift)
 
     def _bounce(self, tree: ClusterTree, touches: list[Touch], before: list, after: list, h: float) -> Bounce:

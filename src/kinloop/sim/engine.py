@@ -19,7 +19,7 @@ from kinloop.sim.closing import Gauge
 from kinloop.sim.steps import Stepper
 from kinloop.spatial.transform import Array
 
-FEEDBACK = ("q", "v", "qd", "watch")
+FEEDBACK = ("q", "v", "qd", "watch", "memory")
 
 
 def charts_key(tree: ClusterTree) -> tuple:

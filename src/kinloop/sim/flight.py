@@ -1,9 +1,9 @@
 """One step of smooth motion, on closed loops: the semi-implicit step, and Runge-Kutta of order 4.
 
 The semi-implicit step moves by half with the old velocity, accelerates there, and moves by half with the
-new one: the symplectic leapfrog. Velocity products are taken at the middle of the step too (predicted by
-one more pass through the bias forces, not through the inertias), so that tumbling bodies and linkages keep
-their energy to second order, and flight is a parabola. Free bodies write their velocity in their own turning
+new one: the symplectic leapfrog. Velocity products are taken at the middle of the step too (predicted with
+the acceleration of the step before), so that tumbling bodies and linkages keep their energy to second order,
+and flight is a parabola. Free bodies write their velocity in their own turning
 axes; during the step it is written in the axes of its middle, so that turning mixes nothing with gravity.
 
 The Runge-Kutta method integrates positions and velocities of *all* joints, x = (q, qd), with
@@ -33,13 +33,17 @@ from kinloop.spatial.transform import Array, cross
 
 
 class Smooth(NamedTuple):
-    """Everything known of the smooth motion at a state: spanning velocity and bias, acceleration, inertias."""
+    """Everything known of the smooth motion at a state: spanning velocity and bias, accelerations, inertias.
+
+    `acc` are the spatial accelerations of the bodies, gravity as the acceleration of the ground.
+    """
 
     kin: Motion
     art: list[Articulated]
     qd: Array
     g: Array
     a: Array
+    acc: list[Array]
 
 
 def smooth(tree: ClusterTree, drive: Drive, q: Array, v: Array, u: Array, turning: Collection[int] = ()) -> Smooth:
@@ -54,25 +58,25 @@ def accelerate(tree: ClusterTree, kin: Motion, art: list[Articulated], q: Array,
     """Accelerations in a motion, under forces f on the spanning coordinates."""
     tau = [e.G.T @ f[list(c.dofs)] for c, e in zip(tree, kin.embedding, strict=True)]
     p = body_bias(tree.top, kin.v, q, None)
-    y, _ = accelerations(tree, kin, art, p, np.concatenate(tau) if tau else np.zeros(0))
+    y, acc = accelerations(tree, kin, art, p, np.concatenate(tau) if tau else np.zeros(0))
     qd, g = scatter(tree, [e.qd for e in kin.embedding]), scatter(tree, [e.g for e in kin.embedding])
-    return Smooth(kin, art, qd, g, np.concatenate(y) if y else np.zeros(0))
+    return Smooth(kin, art, qd, g, np.concatenate(y) if y else np.zeros(0), acc)
 
 
 def halfway(
-    tree: ClusterTree, drive: Drive, q: Array, v: Array, u: Array, h: float, turning: Collection[int]
-) -> Smooth:
-    """The acceleration that takes v over a step whose middle is at q, velocity products at its middle.
+    tree: ClusterTree, drive: Drive, q: Array, v: Array, before: Array, u: Array, h: float, turning: Collection[int]
+) -> tuple[Smooth, Array]:
+    """The smooth motion over a step whose middle is at q, and the velocity at its end.
 
-    Velocities and acceleration are in the axes of the middle, which do not turn.
+    Velocity products are taken at the middle, predicted with the acceleration `before` of the last step,
+    all other forces with the velocity v at the start. Velocities are in the axes of the middle, which do
+    not turn.
     """
-    kin = motion(tree, q, v, turning)
-    art = articulate(tree, kin)
-    f = joint_forces(drive, q, scatter(tree, [e.qd for e in kin.embedding]), u)
-    first = accelerate(tree, kin, art, q, f)
-    v_mid = v + (0.5 * h) * (first.a + transport(tree, v))
-    s = accelerate(tree, motion(tree, q, v_mid, turning), art, q, f)
-    return s._replace(a=s.a + transport(tree, v_mid))
+    v_mid = v + (0.5 * h) * before
+    kin = motion(tree, q, v_mid, turning)
+    f = joint_forces(drive, q, spanning(tree, kin, v), u)
+    s = accelerate(tree, kin, articulate(tree, kin), q, f)
+    return s, v + h * (s.a + transport(tree, v_mid))
 
 
 def transport(tree: ClusterTree, v: Array) -> Array:

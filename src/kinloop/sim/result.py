@@ -18,13 +18,15 @@ NAMES = {1: "ok", 2: "chart", 3: "open", 4: "diverged"}
 class State:
     """A batch of states: positions q (B, nq) and velocities qd (B, n_spanning) of all joints, time t (B,).
 
-    This is what survives a change of chart. `ok` is False for a row that has stopped for good.
+    This is what survives a change of chart. `ok` is False for a row that has stopped for good. `memory`
+    (B, n) holds first guesses for the next step (smooth acceleration, impulses); zeros serve too.
     """
 
     q: Array
     qd: Array
     t: Array
     ok: Array
+    memory: Array
 
     def __len__(self) -> int:
         return len(self.q)

@@ -42,11 +42,11 @@ class Rows:
         self._tries = np.zeros(0, dtype=int)
         self._last_stop = np.zeros(0)
 
-    def start(self, engine: Engine, q: Array, v: Array, qd: Array) -> None:
+    def start(self, engine: Engine, q: Array, v: Array, qd: Array, memory: Array) -> None:
         """Rows at closed states (q, v), v in the charts of `engine`, each then in charts that suit it."""
         rows = len(q)
         watch = np.tile([RUNNING, 0.0, 1.0], (rows, 1))
-        self.state = {"q": q.copy(), "v": v.copy(), "qd": qd.copy(), "watch": watch}
+        self.state = {"q": q.copy(), "v": v.copy(), "qd": qd.copy(), "watch": watch, "memory": memory.copy()}
         self.bounds = np.tile([REACH, VOLUME, 0.0], (rows, 1))
         self.engine_of = np.full(rows, self.index(engine))
         self.changes, self._tries = np.zeros(rows, dtype=int), np.zeros(rows, dtype=int)
@@ -114,6 +114,7 @@ class Rows:
         self.engine_of[k] = new
         self.state["q"][k], self.state["qd"][k] = q, qd
         self.state["v"][k] = qd[engine.tree.independent_dofs]
+        self.state["memory"][k, : engine.tree.nv] = 0.0  # an acceleration in the old coordinates
         self.state["watch"][k, 0] = RUNNING
         self.bounds[k, :2] = max(REACH, 1.5 * float(reach)), min(VOLUME, 0.1 * float(volume))
 

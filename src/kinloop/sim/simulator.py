@@ -20,6 +20,7 @@ from kinloop.sim.engine import Engine, charts_key
 from kinloop.sim.recording import Recorder
 from kinloop.sim.result import Rollout, State
 from kinloop.sim.rows import Rows
+from kinloop.sim.steps import memory_size
 from kinloop.spatial.transform import Array
 
 INTEGRATORS = ("semi_implicit", "rk4", "adaptive")
@@ -46,7 +47,7 @@ class Simulator:
         contacts: Any = None,
         motors: Sequence[Motor | str] | str | None = None,
         limits: bool = True,
-        iterations: int = 20,
+        iterations: int = 10,
         tolerance: float = 1e-10,
     ) -> None:
         if integrator not in INTEGRATORS:
@@ -117,12 +118,19 @@ class Simulator:
         qd = np.atleast_2d(checked("qd", qd, robot.n_spanning))
         rows = max(len(q), len(qd))
         q, qd = (np.broadcast_to(x, (rows, x.shape[1])).copy() for x in (q, qd))
-        return State(q, qd, np.broadcast_to(np.asarray(t, dtype=float), (rows,)).copy(), np.ones(rows, dtype=bool))
+        time = np.broadcast_to(np.asarray(t, dtype=float), (rows,)).copy()
+        return State(
+            q,
+            qd,
+            time,
+            np.ones(rows, dtype=bool),
+            np.zeros((rows, memory_size(self.robot.tree, self.contact, self.integrator))),
+        )
 
     def rows_of(self, state: State) -> Rows:
         rows = Rows(self.engine, self._samples, self.dt)
         engine = self.engine()
-        rows.start(engine, state.q, state.qd[:, engine.tree.independent_dofs], state.qd)
+        rows.start(engine, state.q, state.qd[:, engine.tree.independent_dofs], state.qd, state.memory)
         rows.state["watch"][~state.ok, 0] = 4.0
         return rows
 
@@ -174,14 +182,14 @@ class Simulator:
         steps = int(steps) if steps is not None else (u.shape[-2] if u.ndim > 1 else 0)
         if steps < 1:
             raise MethodError("say how many steps to take: steps=, or controls with a time axis (T, nu)")
-        if u.ndim > 1 and u.shape[-2] < steps:
+        if u.ndim > 1 and u.shape[-2] not in (1, steps) and u.shape[-2] < steps:
             raise ShapeError(f"controls have {u.shape[-2]} steps, {steps} are asked for")
         u = u if u.ndim == 3 else u[None] if u.ndim == 2 else u[None, None]
         rows = max(len(state), len(u))
         if len(state) not in (1, rows) or len(u) not in (1, rows):
             raise ShapeError(f"{len(state)} states and controls for {len(u)} rows do not match")
         if len(state) < rows:
-            state = State(*(np.repeat(x, rows, axis=0) for x in (state.q, state.qd, state.t, state.ok)))
+            state = State(*(np.repeat(x, rows, axis=0) for x in (state.q, state.qd, state.t, state.ok, state.memory)))
         return np.broadcast_to(u, (rows, *u.shape[1:])), steps, state
 
     def _run(
@@ -238,4 +246,4 @@ class Simulator:
             if len(k):
                 qd[k] = engine.robot.spanning_velocity(q[k], rows.state["v"][k])
         watch = rows.state["watch"]
-        return State(q, qd, before.t + watch[:, 1] * self.dt, watch[:, 0] == 1.0)
+        return State(q, qd, before.t + watch[:, 1] * self.dt, watch[:, 0] == 1.0, rows.state["memory"].copy())

@@ -8,7 +8,7 @@ every row c is a vector z_c = D^-1/2 L^-1 J_c^T of the few joints that carry it,
 
 so that A is never formed: a sweep over all rows costs twice the entries of Z, and the change of the joint
 velocities follows from w. Each contact solves its own three rows: sticking exactly where that lies in its
-cone, else the normal impulse and then the tangential one, projected onto the disc mu lambda_n:
+cone, else on the cone, in the direction of one projected step and with the normal impulse it needs:
 
     u_n >= b  _|_  lambda_n >= 0,     |lambda_t| <= mu lambda_n,  u_t against lambda_t            (2)
 
@@ -28,6 +28,9 @@ from kinloop.spatial.transform import Array
 
 SOFT = 1e-10
 """Added to the diagonal, relative to it: rows that cannot move at all stay solvable."""
+
+JAM = 0.1
+"""Where friction would press a contact together faster than it slides, no more than ten times the normal impulse."""
 
 
 @dataclass
@@ -146,8 +149,17 @@ class _ContactPlan:
         t = [x[k] - gain_t * (u[k] + a * (n - x[0])) for k, a in ((1, A_1n), (2, A_2n))]
         limit = self.mu * n
         length = sc.sqrt(t[0] * t[0] + t[1] * t[1])
-        shrink = sc.where(length <= limit, 1.0, limit / sc.where(length <= limit, 1.0, length))
-        slide = [n, shrink * t[0], shrink * t[1]]
+        grips = length <= limit
+        scale = self.mu / sc.where(grips, 1.0, length)
+        # on the cone in the direction found, with the normal impulse that this direction needs
+        needs = sc.maximum(A_nn + scale * (A_1n * t[0] + A_2n * t[1]), JAM * A_nn)
+        alone = u[0] - (A_nn * x[0] + A_1n * x[1] + A_2n * x[2])
+        on_cone = sc.maximum(0.0, b - alone) / (needs + 1e-300)
+        slide = [
+            sc.where(grips, n, on_cone),
+            sc.where(grips, t[0], scale * on_cone * t[0]),
+            sc.where(grips, t[1], scale * on_cone * t[1]),
+        ]
         new = np.array([sc.where(inside, a, c) for a, c in zip(stick, slide, strict=True)])
         step = new - x
         w = w.copy()

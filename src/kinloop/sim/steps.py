@@ -43,16 +43,25 @@ class Stepper:
 
     def inputs(self) -> dict[str, int]:
         top, controls = self.tree.top, len(self.drive.motors)
-        return {"q": top.nq, "v": self.tree.nv, "qd": top.n_spanning, "watch": 3, "u": controls, "bounds": 3}
+        state = {"q": top.nq, "v": self.tree.nv, "qd": top.n_spanning, "watch": 3, "memory": self.memory}
+        return {**state, "u": controls, "bounds": 3}
 
-    def __call__(self, q: Array, v: Array, qd: Array, watch: Array, u: Array, bounds: Array) -> dict[str, Any]:
+    @property
+    def memory(self) -> int:
+        """What a step passes on to the next besides the state: its smooth acceleration and its impulses."""
+        return memory_size(self.tree, self.contact, self.method)
+
+    def __call__(
+        self, q: Array, v: Array, qd: Array, watch: Array, memory: Array, u: Array, bounds: Array
+    ) -> dict[str, Any]:
         """One step of one row.
 
         `watch` is (status, steps taken, smallest volume seen), `bounds` (largest reach, smallest volume,
-        steps to take in all); `qd` is where the spanning velocity was heading when q was reached.
+        steps to take in all); `qd` is where the spanning velocity was heading when q was reached, `memory`
+        the smooth acceleration and the impulses of the last step: first guesses for this one.
         """
         step = self._rk4 if self.method == "rk4" else self._semi_implicit
-        moved = step(q, v, qd, u)
+        moved = step(q, v, qd, memory, u)
         reach, volume = self.gauge(moved.pop("where"))
         fits = sc.logical_and(reach <= bounds[0], bounds[1] <= volume)
         closed = moved.pop("correction") <= OPENING
@@ -61,32 +70,34 @@ class Stepper:
         running = sc.logical_and(_equal(watch[0], RUNNING), watch[1] < bounds[2])
         status = sc.where(running, code, watch[0])
         go = sc.logical_and(running, _equal(status, RUNNING))
-        for name, old in (("q_next", q), ("v_next", v), ("qd_next", qd)):
+        for name, old in (("q_next", q), ("v_next", v), ("qd_next", qd), ("memory_next", memory)):
             moved[name] = _choose(go, moved[name], old)
         lowest = sc.where(sc.logical_and(running, volume < watch[2]), volume, watch[2])
         moved["watch_next"] = np.array([status, sc.where(go, watch[1] + 1.0, watch[1]), lowest])
         moved |= {"q_seen": moved["q_next"], "v_seen": moved["v_next"]}  # fed back above, recorded here
         return {k: np.asarray(x) for k, x in moved.items()}
 
-    def _semi_implicit(self, q: Array, v: Array, qd: Array, u: Array) -> dict[str, Any]:
+    def _semi_implicit(self, q: Array, v: Array, qd: Array, memory: Array, u: Array) -> dict[str, Any]:
         h, tree, top = self.dt, self.tree, self.tree.top
         middle, _ = close_dependents(tree, top.integrate(q, self._half(v, qd)), 1)
         bodies = self.contact.bodies if self.contact else ()
         here = turned(tree, v, 0.5 * h)
-        s = halfway(tree, self.drive, middle, here, u, h, bodies)
-        v_free = here + h * s.a
+        s, v_free = halfway(tree, self.drive, middle, here, memory[: tree.nv], u, h, bodies)
+        grown = (1.0 / h) * (v_free - here)
         if self.contact:
-            hit = self.contact(tree, s, middle, here, v_free, h)
+            hit = self.contact(tree, s, middle, here, v_free, memory[tree.nv :], h)
             v_next, travel, extra = hit.v, hit.travel, hit.records
         else:
             v_next = turned(tree, v_free, 0.5 * h)
             travel, extra = 0.5 * h * v_next, {}
+        memory = np.concatenate([grown, *([hit.impulses] if self.contact else [])])
         # dependents to second order, so that two rounds of Newton close them to rounding
         shift = spanning(tree, s.kin, travel) + (0.125 * h * h) * s.g
         q_next, correction = close_dependents(tree, top.integrate(middle, shift))
         qd_next = spanning(tree, s.kin, v_next) + (0.5 * h) * s.g
         return {
-            "q_next": q_next, "v_next": v_next, "qd_next": qd_next, "correction": correction, "where": middle, **extra
+            "q_next": q_next, "v_next": v_next, "qd_next": qd_next, "correction": correction, "where": middle,
+            "memory_next": memory, **extra,
         }  # fmt: skip
 
     def _half(self, v: Array, qd: Array) -> Array:
@@ -97,11 +108,19 @@ class Stepper:
                 shift[c.dofs[i]] = v[c.v.start + a]
         return 0.5 * self.dt * shift
 
-    def _rk4(self, q: Array, v: Array, qd: Array, u: Array) -> dict[str, Any]:
+    def _rk4(self, q: Array, v: Array, qd: Array, memory: Array, u: Array) -> dict[str, Any]:
         start = smooth(self.plain, self.drive, q, v, u)
         q1, v1, correction = runge_kutta(self.plain, self.drive, q, start.qd, u, self.dt)
         qd_next = spanning(self.plain, start.kin, v1) + self.dt * start.g
-        return {"q_next": q1, "v_next": v1, "qd_next": qd_next, "correction": correction, "where": q}
+        return {"q_next": q1, "v_next": v1, "qd_next": qd_next, "correction": correction, "where": q,
+            "memory_next": memory,
+        }  # fmt: skip
+
+
+def memory_size(tree: ClusterTree, contact: Any, method: str) -> int:
+    if method == "rk4":
+        return 0
+    return tree.nv + (contact.size if contact else 0)
 
 
 def _equal(a: Any, b: float) -> Any:

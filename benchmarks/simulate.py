@@ -1,0 +1,150 @@
+"""Whole simulation steps beside MuJoCo, on one core: python benchmarks/simulate.py [models folder]
+
+Go1 standing on four feet and Cassie with its loops (MuJoCo Menagerie), each with the model's joint stops,
+dry friction, damping and motors, at the same time step and with the same points of contact; then Mini
+Cheetah with its rotors (zoo). kinloop runs a batch in one native call per horizon on one thread; MuJoCo
+runs `mj_step` in its own loop. Times are the best of several runs, taken in turns.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import kinloop as kl
+from kinloop.sim import ContactPoint, Motor, Plane, Simulator
+from kinloop.sim.engine import FEEDBACK
+
+DT, ROWS, STEPS, REPEATS, ITERATIONS = 1e-3, 128, 100, 5, 5
+
+
+def shapes(robot: kl.Robot, kind: str, ending: str) -> list[ContactPoint]:
+    """Centres of a body's collision spheres, or of the ends of its capsules."""
+    out = []
+    for b in robot.mechanism.bodies:
+        for g in b.geometry:
+            if b.name.endswith(ending) and g.kind == kind and g.role != "visual":
+                ends = (0.0,) if kind == "sphere" else (-0.5 * g.size[1], 0.5 * g.size[1])
+                at = [g.placement.p + g.placement.R @ np.array([0, 0, z]) for z in ends]
+                out += [ContactPoint(b.name, x, g.size[0]) for x in at]
+    return out
+
+
+class Ours:
+    """A simulator with a settled state, timed over a horizon."""
+
+    def __init__(self, sim: Simulator, q: Any, u: Any, settle: int) -> None:
+        self.sim, self.u = sim, np.repeat(np.atleast_2d(u), ROWS, axis=0)
+        run = sim.rollout(
+            q, None, u, steps=settle, record=("residual", "gap", "loop_error"), every=max(1, settle // 100)
+        )
+        self.residual, self.gap = float(run.residual[-1, 0]), float(np.min(run.gap[-1]))
+        self.loop = float(np.max(run.loop_error, initial=0.0))
+        self.status = int(run.status[0])
+        rows = sim.rows_of(run.final)
+        rows.bounds[:, 2] = 1e9
+        self.state = [np.repeat(rows.state[name], ROWS, axis=0) for name in FEEDBACK]
+        self.bounds = np.repeat(rows.bounds, ROWS, axis=0)
+        self.operations = sim.engine().step.operations["total"]
+        self.time()
+
+    def time(self) -> float:
+        """Seconds per step and row."""
+        begin = time.perf_counter()
+        self.sim.engine().step.iterate(
+            *self.state, self.u, self.bounds, steps=STEPS, feedback={name: f"{name}_next" for name in FEEDBACK},
+            every=STEPS, threads=1,
+        )  # fmt: skip
+        return (time.perf_counter() - begin) / STEPS / ROWS
+
+
+class MuJoCo:
+    """The same model in MuJoCo."""
+
+    def __init__(self, path: Path, settle: int) -> None:
+        import mujoco
+
+        self.mujoco, self.model = mujoco, mujoco.MjModel.from_xml_path(str(path))
+        self.model.opt.timestep = DT
+        self.data = mujoco.MjData(self.model)
+        self.settle = settle
+        self.time()
+
+    def time(self) -> float:
+        """Seconds per step, from the keyframe, after settling."""
+        self.mujoco.mj_resetDataKeyframe(self.model, self.data, 0)
+        self.mujoco.mj_step(self.model, self.data, self.settle)
+        n = 300
+        begin = time.perf_counter()
+        self.mujoco.mj_step(self.model, self.data, n)
+        return (time.perf_counter() - begin) / n
+
+
+def go1(folder: Path) -> tuple[Ours, MuJoCo]:
+    path = folder / "unitree_go1" / "scene.xml"
+    robot = kl.load(path)
+    q = np.array(robot.mechanism.extras["keyframes"]["home"])
+    feet = shapes(robot, "sphere", "calf")
+    sim = Simulator(robot, DT, ground=Plane(0.8), contacts=feet, motors="model", iterations=ITERATIONS)
+    target = q[7:].copy()
+    q[2] += 0.02  # the keyframe stands a little in the ground
+    return Ours(sim, q, target, 1000), MuJoCo(path, 500)
+
+
+def cassie(folder: Path) -> tuple[Ours, MuJoCo]:
+    path = folder / "agility_cassie" / "scene.xml"
+    robot = kl.load(path)
+    q = robot.close(np.array(robot.mechanism.extras["keyframes"]["home"]))
+    feet = shapes(robot, "capsule", "foot")
+    sim = Simulator(robot, DT, ground=Plane(1.0), contacts=feet, motors="model", iterations=ITERATIONS)
+    return Ours(sim, q, np.zeros(sim.nu), 100), MuJoCo(path, 0)
+
+
+def mini_cheetah() -> Ours:
+    robot = kl.robots.load("mini_cheetah")
+    joints = [n for n in robot.independent_names if n.endswith("link_joint")]
+    feet = [f for f in robot.frame_names if f.endswith("foot_contact")]
+    pose = {"abad": 0.0, "hip": -0.8, "knee": 1.6}
+    u = np.array([pose[j.split("_")[1]] for j in joints])
+    sim = Simulator(
+        robot, DT, ground=Plane(0.8), contacts=feet, motors=[Motor(j, "position", 60.0, 1.0) for j in joints],
+        iterations=ITERATIONS,
+    )  # fmt: skip
+    q = robot.neutral()
+    top = robot.tree.top
+    for j, x in zip(joints, u, strict=True):
+        q[top.q_of[top.joint_index[j]]] = x
+    q = robot.integrate(q, np.zeros(robot.nv))
+    q[2] -= min(robot.frame_pose(q, f)[2, 3] for f in feet)
+    return Ours(sim, q, u, 1000)
+
+
+def report(name: str, ours: Ours, theirs: MuJoCo | None) -> None:
+    mine, other = np.inf, np.inf
+    for _ in range(REPEATS):
+        mine = min(mine, ours.time())
+        other = min(other, theirs.time()) if theirs else np.inf
+    contacts = len(ours.sim.contact.candidates) if ours.sim.contact else 0
+    line = f"{name:14s} {ours.operations:6d} operations  {contacts} contacts  {1e6 * mine:7.2f} us/step"
+    line += f"  {1e-3 / mine:8.1f} k steps/s"
+    if theirs:
+        line += f"   mj_step {1e6 * other:7.2f} us ({theirs.data.ncon} contacts)   {other / mine:5.1f} times"
+    print(line)
+    line = f"{'':14s} residual {ours.residual:.1e} m/s, deepest {ours.gap:.1e} m, loops {ours.loop:.1e} m"
+    print(f"{line}, status {ours.status}")
+
+
+def main() -> None:
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2] / "shared" / "models" / "menagerie"
+    print(f"dt {DT} s, {ROWS} rows, {STEPS} steps per call, {ITERATIONS} contact sweeps, one thread")
+    report("mini_cheetah", mini_cheetah(), None)
+    for name, make in (("go1", go1), ("cassie", cassie)):
+        report(name, *make(folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""Gymnasium: a native vector environment around the simulator's step; `pip install kinloop[gym]`.
+
+All rows step in one kernel call. A row that ends is set back on its own at the next step, as gymnasium's
+NEXT_STEP mode has it; a row that diverges ends, and says so in its info.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinloop.sim.result import State
+from kinloop.sim.simulator import Simulator
+from kinloop.spatial.transform import Array
+
+try:
+    import gymnasium
+    from gymnasium.vector.utils import batch_space
+except ImportError as error:  # pragma: no cover
+    raise ImportError("kinloop.sim.gym needs gymnasium: pip install 'kinloop[gym]'") from error
+
+
+class Task:
+    """What to learn: where episodes begin, what controls mean, what is seen, what is rewarded, when they end.
+
+    Every method takes and returns arrays with one line per row. `sim` is the simulator, `hold` the number
+    of its steps that one action lasts, `limit` the number of actions in an episode.
+    """
+
+    sim: Simulator
+    hold: int = 10
+    limit: int = 500
+    observation_size: int
+    action_size: int
+
+    def start(self, rows: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Closed positions q and independent velocities v to begin with."""
+        raise NotImplementedError
+
+    def controls(self, action: Array) -> Array:
+        """Controls of the simulator for actions in [-1, 1]."""
+        raise NotImplementedError
+
+    def observe(self, state: State, action: Array) -> Array:
+        raise NotImplementedError
+
+    def reward(self, state: State, action: Array) -> Array:
+        raise NotImplementedError
+
+    def ended(self, state: State) -> Array:
+        raise NotImplementedError
+
+
+class KinloopVectorEnv(gymnasium.vector.VectorEnv):
+    """A batch of rows of one task, stepped natively."""
+
+    metadata: dict[str, Any] = {"autoreset_mode": gymnasium.vector.AutoresetMode.NEXT_STEP, "render_modes": []}
+
+    def __init__(self, task: Task, num_envs: int = 16, threads: int | None = None) -> None:
+        self.task, self.num_envs, self.threads = task, int(num_envs), threads
+        self.render_mode = None
+        n, m = task.observation_size, task.action_size
+        self.single_observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (n,), np.float64)
+        self.single_action_space = gymnasium.spaces.Box(-1.0, 1.0, (m,), np.float64)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.autoreset_mode = gymnasium.vector.AutoresetMode.NEXT_STEP
+        self._state: State | None = None
+        self._action = np.zeros((self.num_envs, m))
+        self._count = np.zeros(self.num_envs, dtype=int)
+        self._over = np.zeros(self.num_envs, dtype=bool)
+
+    def reset(self, *, seed: Any = None, options: dict | None = None) -> tuple[Array, dict]:
+        """All rows at new starts; with options={"reset_mask": mask} only those rows."""
+        super().reset(seed=seed)
+        mask = None if options is None else options.get("reset_mask")
+        self._begin(np.ones(self.num_envs, dtype=bool) if mask is None else np.asarray(mask, dtype=bool))
+        return self._observe(), {}
+
+    def _begin(self, rows: Array) -> None:
+        n = int(np.sum(rows))
+        if n:
+            fresh = self.task.sim.state(*self.task.start(n, self.np_random))
+            if self._state is None:
+                self._state = State(*(np.repeat(x[:1], self.num_envs, axis=0) for x in _parts(fresh)))
+            for old, new in zip(_parts(self._state), _parts(fresh), strict=True):
+                old[rows] = new
+        self._action[rows] = 0.0
+        self._count[rows] = 0
+        self._over[rows] = False
+
+    def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict]:
+        """One action of all rows; rows that had ended begin anew instead."""
+        assert self._state is not None, "call reset first"
+        actions = np.asarray(actions, dtype=float).reshape(self.num_envs, -1)
+        anew = self._over.copy()
+        before = self._state
+        run = self.task.sim.rollout(
+            state=before, controls=self.task.controls(np.clip(actions, -1.0, 1.0))[:, None], steps=self.task.hold,
+            record=(), threads=self.threads,
+        )  # fmt: skip
+        self._state, self._action = run.final, actions.copy()
+        self._count += 1
+        diverged = ~run.final.ok & ~anew
+        ended = (self.task.ended(self._state) | diverged) & ~anew
+        cut = (self._count >= self.task.limit) & ~ended & ~anew
+        reward = np.where(anew | diverged, 0.0, self.task.reward(self._state, actions))
+        self._over = ended | cut
+        if np.any(anew):
+            self._begin(anew)
+        return self._observe(), reward, ended, cut, {"diverged": diverged}
+
+    def _observe(self) -> Array:
+        assert self._state is not None
+        return np.ascontiguousarray(self.task.observe(self._state, self._action), dtype=np.float64)
+
+
+def _parts(s: State) -> tuple[Array, ...]:
+    return s.q, s.qd, s.t, s.ok, s.memory

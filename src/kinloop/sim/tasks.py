@@ -1,0 +1,79 @@
+"""An example task for `kinloop.sim.gym`: Mini Cheetah, with its rotors, learns to stand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kinloop.clusters import ClusterTree
+from kinloop.robot import Robot
+from kinloop.sim.actuation import Motor
+from kinloop.sim.closing import close_dependents
+from kinloop.sim.ground import Plane
+from kinloop.sim.gym import KinloopVectorEnv, Task
+from kinloop.sim.result import State
+from kinloop.sim.simulator import Simulator
+from kinloop.spatial import quaternion_rotation
+from kinloop.spatial.transform import Array
+
+POSE = {"abad": 0.0, "hip": -0.8, "knee": 1.6}
+
+
+def posed(tree: ClusterTree, angles: dict[str, float]) -> Array:
+    """The closed configuration with the named joints at given angles, all else neutral."""
+    q = tree.top.neutral()
+    for name, x in angles.items():
+        q[tree.top.q_of[tree.top.joint_index[name]]] = x
+    return close_dependents(tree, q)[0]
+
+
+class Standing(Task):
+    """Stand still at 0.27 m, under servos whose targets the actions shift by up to half a radian."""
+
+    hold = 10
+    limit = 500
+    height = 0.27
+
+    def __init__(self, robot: Robot, dt: float = 1e-3) -> None:
+        joints = [n for n in robot.independent_names if n.endswith("link_joint")]
+        feet = [f for f in robot.frame_names if f.endswith("foot_contact")]
+        servos = [Motor(j, "position", kp=60.0, kd=1.0) for j in joints]
+        self.sim = Simulator(robot, dt, ground=Plane(0.8), contacts=feet, motors=servos)
+        self.pose = np.array([POSE[j.split("_")[1]] for j in joints])
+        self.places = [robot.tree.top.q_of[robot.tree.top.joint_index[j]].start for j in joints]
+        self.dofs = [robot.tree.top.v_of[robot.tree.top.joint_index[j]].start for j in joints]
+        self.home = posed(robot.tree, dict(zip(joints, self.pose, strict=True)))
+        self.home[2] -= min(float(robot.frame_pose(self.home, f)[2, 3]) for f in feet)
+        self.action_size = len(joints)
+        self.observation_size = 1 + 3 + 6 + 3 * len(joints)
+
+    def start(self, rows: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        q = np.repeat(self.home[None], rows, axis=0)
+        q[:, 2] += rng.uniform(0.0, 0.05, rows)
+        return q, 0.1 * rng.normal(size=(rows, self.sim.robot.nv))
+
+    def controls(self, action: Array) -> Array:
+        return self.pose + 0.5 * action
+
+    def observe(self, state: State, action: Array) -> Array:
+        q, qd = state.q, state.qd
+        return np.concatenate(
+            [q[:, 2:3], _up(q), qd[:, :6], q[:, self.places] - self.pose, qd[:, self.dofs], action], axis=1
+        )
+
+    def reward(self, state: State, action: Array) -> Array:
+        high = np.exp(-((state.q[:, 2] - self.height) ** 2) / 0.01)
+        calm = 0.05 * np.sum(state.qd[:, :6] ** 2, axis=1) + 0.01 * np.sum(action**2, axis=1)
+        return high * _up(state.q)[:, 2] - np.minimum(calm, 2.0)
+
+    def ended(self, state: State) -> Array:
+        return (state.q[:, 2] < 0.12) | (_up(state.q)[:, 2] < 0.5)
+
+
+def _up(q: Array) -> Array:
+    """The vertical in the axes of the base."""
+    return np.stack([quaternion_rotation(x[3:7])[2] for x in q])
+
+
+def standing(robot: Robot, num_envs: int = 16, threads: int | None = None) -> KinloopVectorEnv:
+    """The vector environment of `Standing`; pass `kinloop.robots.load("mini_cheetah")`."""
+    return KinloopVectorEnv(Standing(robot), num_envs, threads)
