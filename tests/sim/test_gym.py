@@ -18,6 +18,14 @@ def env():
 
 
 def test_environment_passes_gymnasiums_checker(env):
+    from gymnasium.utils.env_checker import check_env
+
+    from kinloop.sim.gym import KinloopEnv
+
+    check_env(KinloopEnv(env.task), skip_render_check=True)
+
+
+def test_vector_environment_keeps_gymnasiums_contract(env):
     obs, info = env.reset(seed=1)
     assert obs in env.observation_space and isinstance(info, dict)
     again, _ = env.reset(seed=1)

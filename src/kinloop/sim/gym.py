@@ -118,3 +118,24 @@ class KinloopVectorEnv(gymnasium.vector.VectorEnv):
 
 def _parts(s: State) -> tuple[Array, ...]:
     return s.q, s.qd, s.t, s.ok, s.memory
+
+
+class KinloopEnv(gymnasium.Env):
+    """One row of a task as a plain environment: what gymnasium's checker and its wrappers take."""
+
+    metadata: dict[str, Any] = {"render_modes": []}
+
+    def __init__(self, task: Task) -> None:
+        self._rows = KinloopVectorEnv(task, 1)
+        self.observation_space = self._rows.single_observation_space
+        self.action_space = self._rows.single_action_space
+
+    def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[Array, dict]:
+        super().reset(seed=seed)
+        self._rows.np_random = self.np_random
+        observation, info = self._rows.reset()
+        return observation[0], info
+
+    def step(self, action: Any) -> tuple[Array, float, bool, bool, dict]:
+        observation, reward, ended, cut, info = self._rows.step(np.asarray(action)[None])
+        return observation[0], float(reward[0]), bool(ended[0]), bool(cut[0]), {"diverged": bool(info["diverged"][0])}
