@@ -27,6 +27,7 @@ class Plot:
     y: str = "time per state [µs]"
     bars: bool = False
     log: bool = False
+    log_x: bool = False
 
 
 @dataclass(frozen=True)

@@ -159,8 +159,8 @@ def notes(data: dict[str, Any]) -> list[str]:
             f"{spans(quantity, method, 'batch_us')} in batches."
         )
     out.append(
-        "Exactness costs less here than in the paper (approximate methods save less), because rotors symmetric about "
-        "their axes fold to a few constants; the gap to the cubic methods is wider on the humanoids, because their "
+        "Exactness costs less here than in the paper (approximate methods save less): rotors that are symmetric about "
+        "their axes fold to a few constants. The gap to the cubic methods is wider on the large robots, whose "
         "factorisations do not fold, and narrower on the chains, whose matrices are small."
     )
     return out

@@ -17,6 +17,7 @@ from kinloop.io import load
 from kinloop.robot import Robot
 
 TREES = {"Go1": ("go1.urdf", True), "Talos": ("talos_full_v2.urdf", True), "Panda": ("panda.urdf", False)}
+TREES |= {"xArm7": ("/xarm7.urdf", False), "G1": ("g1_29dof_rev_1_0.urdf", True)}
 """Files of the example-robot-data wheel, and whether their base is free."""
 FILES = {
     "Cassie": "models/menagerie/agility_cassie/cassie.xml",
@@ -26,7 +27,7 @@ FILES = {
 OPTIONS: dict[str, dict[str, Any]] = {"four_bar_chain": {"links": 20}}
 SKIPPED = ("mit_humanoid_no_rotors", "jvrc1_urdf", "planar_leg_linkage_urdf", "serial_chain", "ladder", "stalk")
 """Robots of the zoo that say nothing new here: trees, and other versions of robots that are measured."""
-STEPPED = ("Go1", "mini_cheetah", "mit_humanoid", "four_bar", "Cassie")
+STEPPED = ("Go1", "mini_cheetah", "mit_humanoid", "four_bar")
 
 
 def tree_robot(ending: str, free: bool) -> Robot:

@@ -9,11 +9,12 @@ and lcaba to its proximal tolerance. crba misses an entry where a mimic joint ca
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from kinloop.algorithms.motion_constraints import MotionConstraint, Weld
 from kinloop.bench.peers import POINTS, Array, Peer, Problem, loop_points, spanning_force
 from kinloop.model import joints as jt
 from kinloop.model.parts import LinearCoupling, LoopJoint
@@ -202,26 +203,48 @@ def mass_peers(x: Problem) -> list[Peer]:
     return [Peer("pinocchio crba", call, lambda: p.matrix(np.array(call())))]
 
 
-def delassus_peers(x: Problem, frames: list[str]) -> list[Peer]:
-    """J M^-1 J^T of points held in the world, trees only."""
+def held_constraints(p: PinocchioRobot, held: Sequence[MotionConstraint]) -> tuple[Any, Any]:
+    """Points and welds that hold frames to the world."""
+    pin, top = p.pin, p.robot.tree.top
+    constraints, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    for c in held:
+        body, at = p.robot.frame(c.frame)
+        kind = pin.ContactType.CONTACT_6D if isinstance(c, Weld) else pin.ContactType.CONTACT_3D
+        place = (p.model.getJointId(top.joints[body].name), pin.SE3(at.R, at.p))
+        constraints.append(pin.RigidConstraintModel(kind, p.model, *place, pin.ReferenceFrame.LOCAL))
+        datas.append(constraints[-1].createData())
+    return constraints, datas
+
+
+def delassus_peers(x: Problem, held: Sequence[MotionConstraint]) -> list[Peer]:
+    """J M^-1 J^T of points held to the world, trees only."""
     p = pinocchio_robot(x.robot)
     if p is None or x.robot.mechanism.closures:
         return []
-    pin, top = p.pin, x.robot.tree.top
-    constraints, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
-    for name in frames:
-        body, at = x.robot.frame(name)
-        k = p.model.getJointId(top.joints[body].name)
-        kind, local = pin.ContactType.CONTACT_3D, pin.ReferenceFrame.LOCAL
-        constraints.append(pin.RigidConstraintModel(kind, p.model, k, pin.SE3(at.R, at.p), local))
-        datas.append(constraints[-1].createData())
-    pin.initConstraintDynamics(p.model, p.data, constraints, datas)
+    constraints, datas = held_constraints(p, held)
+    p.pin.initConstraintDynamics(p.model, p.data, constraints, datas)
     q = x.q[p.q_from]
 
     def call() -> Array:
-        return pin.computeDelassusMatrix(p.model, p.data, q, constraints, datas)
+        return p.pin.computeDelassusMatrix(p.model, p.data, q, constraints, datas)
 
     return [Peer("pinocchio computeDelassusMatrix", call, lambda: np.array(call()))]
+
+
+def held_peers(x: Problem, held: Sequence[MotionConstraint]) -> list[Peer]:
+    """Forward dynamics with frames held to the world, trees only."""
+    p = pinocchio_robot(x.robot)
+    if p is None or x.robot.mechanism.closures:
+        return []
+    constraints, datas = held_constraints(p, held)
+    p.pin.initConstraintDynamics(p.model, p.data, constraints, datas)
+    settings = p.pin.ProximalSettings(1e-12, 1e-6, 10)
+    state = _state(p, x)
+
+    def call() -> Array:
+        return p.pin.constraintDynamics(p.model, p.data, *state, constraints, datas, settings)
+
+    return [Peer("pinocchio constraintDynamics", call, lambda: p.independent(np.array(call())))]
 
 
 def batch_peers(x: Problem, threads: int | None = None) -> list[Peer]:

@@ -33,6 +33,8 @@ def svg(plot: Plot, width: float = 7.2, height: float = 3.6) -> str:
         ax.set(title=plot.title, xlabel=plot.x, ylabel=plot.y)
         if plot.log:
             ax.set_yscale("log")
+        if plot.log_x:
+            ax.set_xscale("log")
         ax.grid(axis="y", alpha=0.3)
         ax.spines[["top", "right"]].set_visible(False)
         if len(plot.series) > 1:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kinloop.bench import accuracy, chains, clusters, growth, peer_tables
+from kinloop.bench import accuracy, chains, clusters, growth, motion, osim, peer_tables
 from kinloop.bench.blocks import Section
 from kinloop.bench.timing import QUICK, Effort, machine
 from kinloop.errors import KinloopError, MethodError
@@ -29,10 +29,12 @@ PARTS = {
     "clusters": Part(clusters.tasks, clusters.show),
     "chains": Part(chains.tasks, chains.show),
     "accuracy": Part(accuracy.tasks, accuracy.show),
+    "motion": Part(motion.tasks, motion.show),
+    "osim": Part(osim.tasks, osim.show),
     "peers": Part(peer_tables.tasks, peer_tables.show),
     "growth": Part(growth.tasks, growth.show),
 }
-GROUPS = {"papers": ("clusters", "chains", "accuracy"), "peers": ("peers",), "scaling": ("growth",)}
+GROUPS = {"papers": ("clusters", "chains", "accuracy", "motion", "osim"), "peers": ("peers",), "scaling": ("growth",)}
 GROUPS["all"] = tuple(PARTS)
 
 Progress = Callable[[int, int, str], None]
