@@ -89,7 +89,9 @@ def mujoco_call(x: Any, constraints: list) -> Callable[[], Any] | None:
     for c in constraints:
         body, at = x.robot.frame(c.frame)
         anchor = " ".join(map(str, at.p))
-        held += f'<weld body1="b{body}"/>' if isinstance(c, kl.Weld) else f'<connect body1="b{body}" anchor="{anchor}"/>'
+        held += (
+            f'<weld body1="b{body}"/>' if isinstance(c, kl.Weld) else f'<connect body1="b{body}" anchor="{anchor}"/>'
+        )
     try:
         model = mujoco.MjModel.from_xml_string(xml.replace("</equality>", held + "</equality>"))
     except ValueError:
@@ -108,7 +110,12 @@ def table2() -> None:
     """Microseconds per state from Python, counts, ratios and errors."""
     print("\n# Table II: us per call; operations; x = times pv_early; error against dense_kkt")
     head = [*HARD, "pin", *SOFT, "mujoco"]
-    print(f"{'robot':22s}" + "".join(f"{h:>10s}" for h in head) + "   x pin  x mujoco   operations " + " ".join((*HARD, *SOFT)))
+    print(
+        f"{'robot':22s}"
+        + "".join(f"{h:>10s}" for h in head)
+        + "   x pin  x mujoco   operations "
+        + " ".join((*HARD, *SOFT))
+    )
     for name, (_, _, sets) in ROBOTS.items():
         robot = load(name)
         for label, constraints in sets.items() if robot else ():
@@ -140,16 +147,24 @@ def speed() -> None:
     Q, V = (np.tile(np.array([d[k] for d in drawn]), (BATCH // 64, 1)) for k in range(2))
     T = rng.normal(size=V.shape)
     pin = pinocchio_call(x, constraints)
-    print("\n# Talos, 24 rows: times Pinocchio's constraintDynamics per call | batched (one core), us, operations, error")
+    print(
+        "\n# Talos, 24 rows: times Pinocchio's constraintDynamics per call | batched (one core), us, operations, error"
+    )
     for method in ("pv_early", "pv", "ltl", "pv_soft"):
         kernel = robot.compile("constrained_dynamics", method, constraints=constraints)
         calls = {"call": ready(kernel, x.q, x.v, x.tau)} | ({"pin": pin[0]} if pin else {})
         with one_core():
             t = seconds_per_call(calls)
             outs = tuple(np.array(o) for o in kernel(Q, V, T))
-            t["batch"] = seconds_per_call({"batch": lambda k=kernel, o=outs: k(Q, V, T, out=o, threads=1)})["batch"] / BATCH
+            t["batch"] = (
+                seconds_per_call({"batch": lambda k=kernel, o=outs: k(Q, V, T, out=o, threads=1)})["batch"] / BATCH
+            )
         e = error(robot, x, np.asarray(kernel(x.q, x.v, x.tau)[0]), constraints)
-        ratio = f"{t['pin'] / t['call']:6.1f} | {t['pin'] / t['batch']:6.1f}   pin {1e6 * t['pin']:.2f}" if pin else "pin missing"
+        ratio = (
+            f"{t['pin'] / t['call']:6.1f} | {t['pin'] / t['batch']:6.1f}   pin {1e6 * t['pin']:.2f}"
+            if pin
+            else "pin missing"
+        )
         print(f"{method:10s} {ratio}   call {1e6 * t['call']:.2f}   batch {1e6 * t['batch']:.2f}   "
               f"{kernel.operations['total']}   {e:.0e}", flush=True)  # fmt: skip
 
@@ -187,8 +202,11 @@ def figure2(plot: Path | None) -> None:
         crossing = lengths[0] + (counts["efpa"][0] - counts["pv_osim"][0]) / gain if gain > 0 else np.inf
         ratio = [e / p for e, p in zip(counts["efpa"], counts["pv_osim"], strict=True)]
         per_link = " ".join(f"{m} {s:.0f}" for m, s in slope.items())
-        print(f"{branches:3d} branches: ratio {ratio[0]:.2f} (2 links) {ratio[1]:.2f} (10 links), per link of stalk {per_link}, "
-              f"EFPA cheaper beyond {crossing:.0f} links", flush=True)  # fmt: skip
+        print(
+            f"{branches:3d} branches: ratio {ratio[0]:.2f} (2 links) {ratio[1]:.2f} (10 links), "
+            f"per link of stalk {per_link}, EFPA cheaper beyond {crossing:.0f} links",
+            flush=True,
+        )
         n = np.arange(2, 101)
         lines = {m: counts[m][0] + slope[m] * (n - 2) for m in ("pv_osim", "efpa")}
         curves[f"{branches}"] = (n, lines["efpa"] / lines["pv_osim"])

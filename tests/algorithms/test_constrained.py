@@ -1,6 +1,6 @@
 """Constrained motion on random cluster trees: every solver against the dense oracle, and what constraints mean.
 
-    pytest tests/algorithms/test_constrained.py -m "slow or not slow" -n auto      # ten times the mechanisms
+pytest tests/algorithms/test_constrained.py -m "slow or not slow" -n auto      # ten times the mechanisms
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class Case(NamedTuple):
 def frame_of(s: State, rng: np.random.Generator) -> tuple[int, Transform]:
     """A frame on any body: bases, leaves, bodies inside clusters."""
     x = rng.normal(size=4)
-    return int(rng.integers(len(s.tree.top))), Transform(quaternion_rotation(x / np.linalg.norm(x)), rng.normal(size=3) * 0.3)
+    return int(rng.integers(len(s.tree.top))), Transform(
+        quaternion_rotation(x / np.linalg.norm(x)), rng.normal(size=3) * 0.3
+    )
 
 
 def constraint_of(s: State, rng: np.random.Generator) -> Placed:
@@ -126,7 +128,9 @@ def test_hard_solvers_agree_with_the_dense_oracle(block: list[Case], method: str
         got = solve(case, method)
         size = 1.0 + float(np.max(np.abs(case.expected.multipliers), initial=0.0))
         helpers.assert_agree(got.a, case.expected.a, case.cond, f"{method}, {case.name}", scale=1.0)
-        helpers.assert_agree(got.multipliers, case.expected.multipliers, case.cond, f"{method}, {case.name}", scale=size)
+        helpers.assert_agree(
+            got.multipliers, case.expected.multipliers, case.cond, f"{method}, {case.name}", scale=size
+        )
         compared += 1
     assert compared >= 0.7 * len(block)
 

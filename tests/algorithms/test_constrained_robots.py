@@ -1,4 +1,4 @@
-"""Constraints through the front door: kernels, batches, what they mean physically, loops held, peers, operation counts."""
+"""Constraints through the front door: kernels, batches, what they mean, loops held, peers, operation counts."""
 
 from __future__ import annotations
 
@@ -153,7 +153,13 @@ def test_conflicting_constraints_are_named_or_met_halfway(tello: kl.Robot) -> No
     tau = np.zeros(tello.nv)
     up, down = (kl.Point(FEET[0], acceleration=(0, 0, z)) for z in (1.0, -2.0))
     plain = kl.Robot(tello.mechanism, backend="numpy")
-    for robot, method in ((tello, "pv"), (tello, "pv_early"), (plain, "pv_early"), (plain, "ltl"), (plain, "dense_kkt")):
+    for robot, method in (
+        (tello, "pv"),
+        (tello, "pv_early"),
+        (plain, "pv_early"),
+        (plain, "ltl"),
+        (plain, "dense_kkt"),
+    ):
         with pytest.raises(ConflictingConstraints, match=r"Point\('left-toe_contact'\)"):
             robot.constrained_dynamics(q, v, tau, [up, down], method)
     a, _ = tello.constrained_dynamics(q, v, tau, [up, down], on_conflict="least_squares")

@@ -136,8 +136,13 @@ def _planless(solve: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-_MATRIX = {"inputs": ("q",), "outputs": ("delassus",)}
-_APPLIED = {"inputs": ("q", "x"), "outputs": ("multipliers",)}
+def _matrix(solve: Callable[..., Any], traced: bool = True) -> Method:
+    return Method(_planless(solve), None, traced, ("q",), ("delassus",))
+
+
+def _applied(solve: Callable[..., Any]) -> Method:
+    return Method(_planless(solve), None, True, ("q", "x"), ("multipliers",))
+
 
 CONSTRAINED: dict[str, dict[str, Method]] = {
     "constrained_dynamics": {
@@ -154,20 +159,20 @@ CONSTRAINED: dict[str, dict[str, Method]] = {
         "dense_kkt": Method(_planless(constrained_dense.dense_kkt), traced=False),
     },
     "delassus": {
-        "pv_osim": Method(_planless(pv_osim), **_MATRIX),
-        "pv_osim_fast": Method(_planless(pv_osim_fast), **_MATRIX),
-        "pv_osimr": Method(_planless(pv_osimr), **_MATRIX),
-        "efpa": Method(_planless(efpa), **_MATRIX),
-        "ltl_osim": Method(_planless(ltl_osim), **_MATRIX),
-        "kjr": Method(_planless(kjr), **_MATRIX),
-        "dense_kkt": Method(_planless(constrained_dense.dense_delassus), traced=False, **_MATRIX),
+        "pv_osim": _matrix(pv_osim),
+        "pv_osim_fast": _matrix(pv_osim_fast),
+        "pv_osimr": _matrix(pv_osimr),
+        "efpa": _matrix(efpa),
+        "ltl_osim": _matrix(ltl_osim),
+        "kjr": _matrix(kjr),
+        "dense_kkt": _matrix(constrained_dense.dense_delassus, traced=False),
     },
     "delassus_solve": {
-        "pv_osim_fast": Method(_planless(pv_osim_fast_solve), **_APPLIED),
-        "pv_osim": Method(_planless(pv_osim_solve), **_APPLIED),
-        "pv_osimr": Method(_planless(pv_osimr_solve), **_APPLIED),
-        "efpa": Method(_planless(efpa_solve), **_APPLIED),
-        "ltl_osim": Method(_planless(ltl_osim_solve), **_APPLIED),
+        "pv_osim_fast": _applied(pv_osim_fast_solve),
+        "pv_osim": _applied(pv_osim_solve),
+        "pv_osimr": _applied(pv_osimr_solve),
+        "efpa": _applied(efpa_solve),
+        "ltl_osim": _applied(ltl_osim_solve),
     },
 }
 """Quantities of a robot under motion constraints, their methods, the default first."""

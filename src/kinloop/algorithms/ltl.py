@@ -39,7 +39,7 @@ def ltl(
     plan: Sequence[int] | None = None,
 ) -> Solution:
     """Accelerations and multipliers; `plan` names dependent rows where they cannot be looked for."""
-    kin, held, J, k, free = joint_space(tree, q, v, tau, placed, f_ext)
+    _kin, held, J, k, free = joint_space(tree, q, v, tau, placed, f_ext)
     factor = SparseLTL(cluster_crba(tree, q), velocity_parents(tree))
     y = factor.solve_lower(free.reshape(-1, 1))
     if not held:
@@ -122,7 +122,9 @@ def _sizes(J: Array, held: Sequence[Held], factor: SparseLTL) -> Array | float:
     if J.dtype == object or factor.L.dtype == object or not len(factor.L):
         return 0.0
     parts = [sum(((f * f).sum(axis=0) for f in h.ends.values()), start=np.zeros(h.size)) for h in held]
-    parts = [p + sum((f * f for f in h.joints.values()), start=np.zeros(h.size)) for p, h in zip(parts, held, strict=True)]
+    parts = [
+        p + sum((f * f for f in h.joints.values()), start=np.zeros(h.size)) for p, h in zip(parts, held, strict=True)
+    ]
     return join(parts) / float(np.max(np.diag(factor.L)) ** 2)
 
 

@@ -132,7 +132,13 @@ class Rows(MotionConstraint):
     figures: ClassVar[tuple[str, ...]] = ("K", "k")
 
     def __init__(
-        self, frame: str, K: Any, k: Any = None, other: str | None = None, stabilize: bool = False, period: float = PERIOD
+        self,
+        frame: str,
+        K: Any,
+        k: Any = None,
+        other: str | None = None,
+        stabilize: bool = False,
+        period: float = PERIOD,
     ) -> None:
         K = np.atleast_2d(np.asarray(K, dtype=float))
         k = None if k is None else np.atleast_1d(k)

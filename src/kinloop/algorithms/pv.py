@@ -15,6 +15,7 @@ docs/algorithms/pv.md, after [Sathya2023, Algorithm 1].
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,14 +23,13 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.algorithms.constrained import Pushed, Solution, Start, free_value, push, roll_out, start
+from kinloop.algorithms.elimination import SafeFactor
 from kinloop.algorithms.held import Held
 from kinloop.algorithms.linear import Factor, gram, total
 from kinloop.algorithms.motion_constraints import Placed
-from kinloop.algorithms.elimination import SafeFactor
 from kinloop.algorithms.multipliers import solve_rows
 from kinloop.clusters import ClusterTree
 from kinloop.spatial.transform import Array
-
 
 WEAK = 1e-3
 """A branch whose pivots fall below this part of their usual sizes needs the base to follow its constraints."""
@@ -71,7 +71,7 @@ def pv(
 def offsets(held: Sequence[Held]) -> list[slice]:
     """Places of the constraints' rows in the vector of all multipliers."""
     ends = np.cumsum([0, *(h.size for h in held)])
-    return [slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    return [slice(int(a), int(b)) for a, b in itertools.pairwise(ends)]
 
 
 def join(parts: Sequence[Array]) -> Array:
@@ -163,7 +163,7 @@ def _by_branches(
     dtype = object if sc.is_symbolic(r, *(x for p in pushed for x in p.u.values())) else float
     u0 = [s.u[k] for k in roots]
     free = [s.art[k].D.solve(x) if len(x) else x for k, x in zip(roots, u0, strict=True)]
-    place = {k: sl for k, sl in zip(roots, _spans([len(x) for x in u0]), strict=True)}
+    place = dict(zip(roots, _spans([len(x) for x in u0]), strict=True))
     n = sum(len(x) for x in u0)
     A = np.zeros((n, n), dtype=dtype)
     for k in roots:
@@ -208,7 +208,7 @@ def _by_branches(
 
 def _spans(sizes: Sequence[int]) -> list[slice]:
     ends = np.cumsum([0, *sizes])
-    return [slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    return [slice(int(a), int(b)) for a, b in itertools.pairwise(ends)]
 
 
 def _matrix(D: Factor) -> Array:
@@ -221,6 +221,8 @@ def row_sizes(s: Start) -> Array | float:
     parts = [f for h in s.held for f in (*h.ends.values(), *(x.reshape(1, -1) for x in h.joints.values()))]
     if sc.is_symbolic(*parts, *d) or not d:
         return 0.0
-    sizes = [sum((f * f).sum(axis=0) for f in (*h.ends.values(), *(x.reshape(1, -1) for x in h.joints.values())))
-             for h in s.held]
+    sizes = [
+        sum((f * f).sum(axis=0) for f in (*h.ends.values(), *(x.reshape(1, -1) for x in h.joints.values())))
+        for h in s.held
+    ]
     return join([np.broadcast_to(x, h.size) for x, h in zip(sizes, s.held, strict=True)]) / max(d)

@@ -24,31 +24,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.algorithms.articulated import Articulated, _free, _hand_over, _place, sum_inertias
+from kinloop.algorithms.articulated import Articulated, _free, _hand_over, sum_inertias
 from kinloop.algorithms.cluster_aba import _inward, _outward
 from kinloop.algorithms.constrained import Solution, below_seats, force_bias, grounded, leave, world_acceleration
+from kinloop.algorithms.early_rows import Gathered, Key, RowStore
 from kinloop.algorithms.elimination import WEAK, Decisions, Reflection, SafeFactor, reflect
 from kinloop.algorithms.held import Held, hold, placed_bodies
 from kinloop.algorithms.kinematics import Motion, motion
 from kinloop.algorithms.linear import Factor, gram
 from kinloop.algorithms.motion_constraints import Placed
 from kinloop.algorithms.multipliers import null_rows, solve_rows
-from kinloop.algorithms.pv import join, offsets
+from kinloop.algorithms.pv import join
 from kinloop.clusters import ClusterTree
-from kinloop.model.topology import Topology
 from kinloop.spatial import Inertia
 from kinloop.spatial.transform import Array
-
-Key = Any
-
-
-class Block(NamedTuple):
-    """Rows that travel together: wrenches on bodies, target, and the constraint or cluster they come from."""
-
-    key: Key
-    size: int
-    chi: dict[int, Array]
-    t: Array
 
 
 class Step(NamedTuple):
@@ -65,17 +54,6 @@ class Step(NamedTuple):
     t_E: Array
     left_E: dict[int, Array]
     L_EO: Array
-
-
-class _Gathered(NamedTuple):
-    """All rows at a cluster, closed ones first."""
-
-    blocks: list[tuple[Key, slice]]
-    closed: int
-    chi: dict[int, Array]
-    t: Array
-    L: Array
-    fresh: bool
 
 
 def pv_early(
@@ -111,28 +89,16 @@ class _Sweep:
         self, tree: ClusterTree, kin: Motion, held: list[Held], decide: Decisions, tau: Array, p: list[Array]
     ) -> None:
         self.tree, self.top, self.kin, self.held, self.decide, self.tau = tree, tree.top, kin, held, decide, tau
-        self.symbolic = sc.is_symbolic(tau, *p, *(f for h in held for f in h.ends.values()))
+        symbolic = sc.is_symbolic(tau, *p, *(f for h in held for f in h.ends.values()))
+        self.store, self.symbolic = RowStore(tree, held, symbolic), symbolic
         self.waiting: list[list[Inertia]] = [[I] for I in tree.top.inertia]
         self.cross: dict[tuple[int, int], Array] = {}
         self.p_A: list[list[Array]] = [[x] for x in p]
-        self.rows: dict[int, list[Block]] = {k: [] for k in range(len(tree))}
-        self.L: dict[int, dict[tuple[Key, Key], Array]] = {k: {} for k in range(len(tree))}
-        self.ends: dict[int, list[int]] = {}
-        self.closes: dict[Key, int] = {}
-        for c, h in enumerate(held):
-            touched = {tree.cluster_of[i] for i in h.ends} | {tree.cluster_of[_body(tree.top, d)] for d in h.joints}
-            for k in touched:
-                self.ends.setdefault(k, []).append(c)
-            self.closes[c] = _common(tree, sorted(touched))
         self.art: dict[int, Articulated] = {}
         self.u: dict[int, Array] = {}
         self.steps: dict[int, Step] = {}
         self.lost: Any = 0.0
         self.null: list[dict[Key, Array]] = []
-        self.magnitude: dict[Key, float] = {c: _magnitude(h) for c, h in enumerate(held)} if not self.symbolic else {}
-
-    def zeros(self, *shape: int) -> Array:
-        return np.full(shape, 0.0, dtype=object if self.symbolic else float)
 
     # --- inward
 
@@ -142,44 +108,17 @@ class _Sweep:
             I = {i: sum_inertias(self.waiting[i]) for i in cluster.bodies}
             B = {pair: self.cross.pop(pair) for pair in list(self.cross) if pair[0] in I}
             art = _free(self.tree, cluster, self.kin, I, B)
-            g = self.gather(k)
+            g = self.store.gather(k)
             u, g = self.meet(art, g)
             if cluster.parent < 0:
                 self.at_world(k, art, u, g)
             else:
                 self.pass_on(k, art, u, g)
 
-    def gather(self, k: int) -> _Gathered:
-        """All rows at cluster k, from beyond and its own, as arrays; closed ones first."""
-        blocks = {b.key: b for b in self.rows.pop(k)}
-        for c in self.ends.get(k, []):
-            own = {i: f for i, f in self.held[c].ends.items() if self.tree.cluster_of[i] == k}
-            first = max(x for x in self.ends if c in self.ends[x]) == k
-            t = self.held[c].k if first else np.zeros(self.held[c].size)
-            b = Block(c, self.held[c].size, own, t)
-            blocks[c] = _sum(blocks[c], b) if c in blocks else b
-        order = sorted(blocks.values(), key=lambda b: (self.closes[b.key] != k, str(b.key)))
-        ends = np.cumsum([0, *(b.size for b in order)])
-        spans = {b.key: slice(int(x), int(y)) for b, x, y in zip(order, ends[:-1], ends[1:], strict=True)}
-        R = int(ends[-1])
-        chi: dict[int, Array] = {}
-        t = self.zeros(R)
-        for b in order:
-            t[spans[b.key]] = b.t
-            for i, f in b.chi.items():
-                chi.setdefault(i, self.zeros(6, R))[:, spans[b.key]] = f
-        L = self.zeros(R, R)
-        for (x, y), block in self.L.pop(k).items():
-            L[spans[x], spans[y]] = block
-            L[spans[y], spans[x]] = block.T
-        closed = sum(b.size for b in order if self.closes[b.key] == k)
-        fresh = bool(all(not isinstance(e, sc.Symbol) and e == 0.0 for e in L[:closed].flat))
-        return _Gathered([(b.key, spans[b.key]) for b in order], closed, chi, t, L, fresh)
-
-    def meet(self, art: Articulated, g: _Gathered) -> tuple[Array, _Gathered]:
+    def meet(self, art: Articulated, g: Gathered) -> tuple[Array, Gathered]:
         """u (m, R): what the cluster's joint feels of every row."""
         cluster, e = art.cluster, self.kin.embedding[art.cluster.index]
-        u, t = self.zeros(cluster.m, len(g.t)), g.t.copy()
+        u, t = self.store.zeros(cluster.m, len(g.t)), g.t.copy()
         for i, f in g.chi.items():
             u = u + art.S[i].T @ f
         for key, span in g.blocks:
@@ -191,14 +130,14 @@ class _Sweep:
                         t[span] = t[span] - force * e.g[row]
         return u, g._replace(t=t)
 
-    def pass_on(self, k: int, art: Articulated, u: Array, g: _Gathered) -> None:
+    def pass_on(self, k: int, art: Articulated, u: Array, g: Gathered) -> None:
         """Reflect, eliminate what can be, hand inertia, bias and the other rows to the parent cluster."""
         n, R = g.closed, len(g.t)
         turns: list[Reflection] = []
         chi, t = g.chi, g.t
         half = np.array(art.D.inverse).reshape(-1, 1)
         if n and g.fresh and art.cluster.m:
-            choice = self.decide.fresh(k, u[:, :n].T, self.size(art, g, n), half)
+            choice = self.decide.fresh(k, u[:, :n].T, self.store.size(art, g, n), half)
             if choice.square:
                 self.lost = self.lost + sc.where(u[0, :n] @ u[0, :n] < WEAK * choice.square, 1.0, 0.0)
             if len(choice.columns) < n:
@@ -212,7 +151,7 @@ class _Sweep:
         forward = art.D.forward(u) if art.cluster.m else u
         L = g.L + gram(forward, half * forward) if art.cluster.m else g.L
         if not (n and g.fresh and art.cluster.m):
-            choice = self.decide.carried(k, L[:n, :n], self.sizes(art, g)[:n])
+            choice = self.decide.carried(k, L[:n, :n], self.store.sizes(art, g)[:n])
         E = list(choice.rows)
         O = [j for j in range(R) if j not in E]
         factor = SafeFactor(L[np.ix_(E, E)], choice.sizes, 0.0 if choice.square else WEAK)
@@ -221,7 +160,7 @@ class _Sweep:
         self.art[k] = art
         self.u[k], C = _inward(self.top, art, self.kin, self.p_A, self.tau)
         t = t - _bias(chi, C, R) - (u.T @ art.D.solve(self.u[k]) if art.cluster.m else 0.0)
-        onward = self.hand_rows(k, art, g, L, t, left, E, O, factor)
+        onward = self.hand_rows(art, g, L, t, left, E, O, factor)
         left_E = {s: f[:, E] for s, f in left.items()}
         self.steps[k] = Step(g.blocks, n, turns, u, E, O, onward, factor, t[E], left_E, L[np.ix_(E, O)])
         _hand_over(self.top, art, self.kin, self.waiting, self.cross)
@@ -242,10 +181,10 @@ class _Sweep:
         return replace(art, I_a=I_a, B_a=B_a)
 
     def hand_rows(
-        self, k: int, art: Articulated, g: _Gathered, L: Array, t: Array, left: dict, E: list[int], O: list[int], factor: Any
+        self, art: Articulated, g: Gathered, L: Array, t: Array, left: dict, E: list[int], O: list[int], factor: Any
     ) -> list[tuple[Key, list[int]]]:
         """(2) for the bias force, (3), and the rows that go on."""
-        parent = art.cluster.parent
+        k, parent = art.cluster.index, art.cluster.parent
         if E:
             w = factor.solve(t[E])
             for i, f in below_seats(self.top, art, self.kin, {s: -(f[:, E] @ w) for s, f in left.items()}).items():
@@ -260,55 +199,14 @@ class _Sweep:
         if art.lone:
             for s, f in left.items():
                 t = t - f.T @ self.kin.c[s]
-        below = below_seats(self.top, art, self.kin, left)
-        onward = self._onward(k, g, O)
-        for key, rows in onward:
-            self.rows[parent].append(Block(key, len(rows), {i: f[:, rows] for i, f in below.items()}, t[rows]))
-        rest = [j for j in O if j < g.closed]
-        exact = self.symbolic or not np.any(np.abs(L[np.ix_(rest, range(len(t)))]) > 1e-26 * _scale(L))
-        for a, (x, rows) in enumerate(onward):
-            for y, columns in onward[a:]:
-                if exact and (x == f"rest {k}" or y == f"rest {k}"):
-                    continue
-                block = L[np.ix_(rows, columns)]
-                have = self.L[parent].get((x, y))
-                self.L[parent][x, y] = block if have is None else have + block
-        self._merge(parent)
+        onward = self.store.onward(k, g, O)
+        self.store.hand(k, parent, onward, below_seats(self.top, art, self.kin, left), t)
+        self.store.couple(k, parent, onward, L, g.closed)
         return onward
-
-    def size(self, art: Articulated, g: _Gathered, n: int) -> float:
-        """What |u|^2 of n rows could be, were they to move the joint fully (numbers only)."""
-        moves = max((float(np.max((S**2).sum(axis=0))) for S in art.S.values()), default=0.0) if not self.symbolic else 0.0
-        return moves * max((self.magnitude.get(key, 0.0) for key, s in g.blocks if s.start < n), default=0.0)
-
-    def sizes(self, art: Articulated, g: _Gathered) -> Array:
-        """What the diagonal of L could be at least for such rows (numbers only)."""
-        out = np.zeros(len(g.t))
-        if not self.symbolic:
-            for key, s in g.blocks:
-                out[s] = self.magnitude[key] / max(art.D.d, default=1.0)
-        return out
-
-    def _onward(self, k: int, g: _Gathered, O: list[int]) -> list[tuple[Key, list[int]]]:
-        rest = [j for j in O if j < g.closed]
-        out: list[tuple[Key, list[int]]] = []
-        if rest:
-            key = f"rest {k}"
-            self.closes[key] = self.tree.clusters[k].parent
-            self.magnitude[key] = max((self.magnitude.get(x, 0.0) for x, s in g.blocks if s.start < g.closed))
-            out.append((key, rest))
-        return out + [(key, list(range(span.start, span.stop))) for key, span in g.blocks if span.start >= g.closed]
-
-    def _merge(self, k: int) -> None:
-        """Blocks of one constraint that came from two sides are one block."""
-        merged: dict[Key, Block] = {}
-        for b in self.rows[k]:
-            merged[b.key] = _sum(merged[b.key], b) if b.key in merged else b
-        self.rows[k] = list(merged.values())
 
     # --- at the world, and outward
 
-    def at_world(self, k: int, art: Articulated, u: Array, g: _Gathered) -> None:
+    def at_world(self, k: int, art: Articulated, u: Array, g: Gathered) -> None:
         self.art[k] = art
         u_k, C = _inward(self.top, art, self.kin, self.p_A, self.tau)
         self.u[k], C = grounded(self.top, art, self.kin, u_k, C)
@@ -318,7 +216,7 @@ class _Sweep:
             forward = art.D.forward(u)
             L = L + gram(forward, np.array(art.D.inverse).reshape(-1, 1) * forward)
             t = t - u.T @ art.D.solve(self.u[k])
-        size = self.sizes(art, g)
+        size = self.store.sizes(art, g)
         none = np.zeros(0)
         onward = [(key, list(range(s.start, s.stop))) for key, s in g.blocks]
         self.steps[k] = Step(g.blocks, g.closed, [], u, [], list(range(len(t))), onward, (L, t, size), none, {}, none)
@@ -330,7 +228,7 @@ class _Sweep:
         ends = np.cumsum([0, *sizes.values()])
         place = {key: list(range(int(a), int(b))) for key, a, b in zip(sizes, ends[:-1], ends[1:], strict=True)}
         n = int(ends[-1])
-        L, t, size = self.zeros(n, n), self.zeros(n), np.zeros(n)
+        L, t, size = self.store.zeros(n, n), self.store.zeros(n), np.zeros(n)
         for step in steps:
             there = [j for key, _ in step.blocks for j in place[key]]
             L[np.ix_(there, there)] = L[np.ix_(there, there)] + step.factor[0]
@@ -351,11 +249,11 @@ class _Sweep:
     def split(self, k: int, found: dict[Key, Array], acc: list[Array] | None) -> dict[Key, Array]:
         """Multipliers of the rows that came into cluster k, from those that left it; with u @ lambda under ("u", k)."""
         s = self.steps[k]
-        x = self.zeros(sum(b.stop - b.start for _, b in s.blocks))
+        x = self.store.zeros(sum(b.stop - b.start for _, b in s.blocks))
         for key, rows in s.onward:
             x[rows] = found[key]
         if s.E:
-            r = -(s.L_EO @ x[s.O]) if s.O else self.zeros(len(s.E))
+            r = -(s.L_EO @ x[s.O]) if s.O else self.store.zeros(len(s.E))
             if acc is not None:
                 r = r + s.t_E
                 for seat, f in s.left_E.items():
@@ -410,42 +308,8 @@ def _with(f: Array, columns: list[int], new: Array) -> Array:
     return out
 
 
-def _sum(a: Block, b: Block) -> Block:
-    chi = dict(a.chi)
-    for i, f in b.chi.items():
-        chi[i] = chi[i] + f if i in chi else f
-    return Block(a.key, a.size, chi, a.t + b.t)
-
-
 def _bias(chi: dict[int, Array], C: dict[int, Array], R: int) -> Array:
     out: Any = np.zeros(R)
     for i, f in chi.items():
         out = out + f.T @ C[i]
     return out
-
-
-def _scale(L: Array) -> float:
-    return float(np.max(np.abs(L), initial=1e-300))
-
-
-def _magnitude(h: Held) -> float:
-    """The largest square of a row's wrenches."""
-    parts = [(f * f).sum(axis=0) for f in h.ends.values()] + [f * f for f in h.joints.values()]
-    return max((float(np.max(x)) for x in parts if x.size), default=0.0)
-
-
-def _body(top: Topology, dof: int) -> int:
-    return next(i for i, s in enumerate(top.v_of) if s.start <= dof < s.stop)
-
-
-def _common(tree: ClusterTree, clusters: Sequence[int]) -> int:
-    """The deepest cluster that carries all the given ones, or is one of them; -1 is the world."""
-    paths = []
-    for k in clusters:
-        path = []
-        while k >= 0:
-            path.append(k)
-            k = tree.clusters[k].parent
-        paths.append(path)
-    common = set(paths[0]).intersection(*paths[1:])
-    return max(common, default=-1)

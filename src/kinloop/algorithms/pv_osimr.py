@@ -17,11 +17,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinloop.algorithms.articulated import Articulated
 from kinloop.algorithms.constrained import below_seats, felt, leave
+from kinloop.algorithms.held import Held
 from kinloop.algorithms.linear import Factor, gram
 from kinloop.algorithms.motion_constraints import Placed
 from kinloop.algorithms.pv import offsets
-from kinloop.algorithms.pv_osim import at_rest
+from kinloop.algorithms.pv_osim import AtRest, at_rest
 from kinloop.clusters import ClusterTree
 from kinloop.spatial.transform import Array
 
@@ -29,7 +31,7 @@ from kinloop.spatial.transform import Array
 class Traveller(NamedTuple):
     """Columns of wrenches on bodies that travel inward: a constraint's rows, or units that stand for others."""
 
-    index: int
+    number: int
     size: int
     chi: dict[int, Array]
 
@@ -70,7 +72,7 @@ def pv_osimr_solve(tree: ClusterTree, q: Array, x: Array, placed: Sequence[Place
     return Factor(pv_osimr(tree, q, placed)).solve(np.asarray(x))
 
 
-def _waits(tree: ClusterTree, held, k: int) -> bool:  # noqa: ANN001
+def _waits(tree: ClusterTree, held: Held, k: int) -> bool:
     """Whether a constraint has ends that have not come to cluster k yet: it must travel under its own name."""
     clusters = {tree.cluster_of[i] for i in held.ends}
     clusters |= {c.index for c in tree for d in c.dofs if d in held.joints}
@@ -83,17 +85,19 @@ def _waits(tree: ClusterTree, held, k: int) -> bool:  # noqa: ANN001
 
 
 def _add(here: dict[int, Traveller], new: Traveller) -> None:
-    if new.index not in here:
-        here[new.index] = new
+    if new.number not in here:
+        here[new.number] = new
         return
-    old = here[new.index]
+    old = here[new.number]
     chi = dict(old.chi)
     for i, f in new.chi.items():
         chi[i] = chi[i] + f if i in chi else f
-    here[new.index] = Traveller(old.index, old.size, chi)
+    here[new.number] = Traveller(old.number, old.size, chi)
 
 
-def _rebase(here: dict[int, Traveller], sizes: list[int], rebased: list[Rebase], waiting: set[int]) -> dict[int, Traveller]:
+def _rebase(
+    here: dict[int, Traveller], sizes: list[int], rebased: list[Rebase], waiting: set[int]
+) -> dict[int, Traveller]:
     """Unit wrenches in place of travellers that outnumber them."""
     free = {t: x for t, x in here.items() if t not in waiting}
     bodies = sorted({i for x in free.values() for i in x.chi})
@@ -110,15 +114,15 @@ def _rebase(here: dict[int, Traveller], sizes: list[int], rebased: list[Rebase],
     return {t: x for t, x in here.items() if t in waiting} | {units: Traveller(units, 6 * len(bodies), chi)}
 
 
-def _felt(a, r, x: Traveller) -> Array:  # noqa: ANN001
-    if x.index < len(r.held):
-        u = felt(a, r.kin, x.chi, r.held[x.index])
+def _felt(a: Articulated, r: AtRest, x: Traveller) -> Array:
+    if x.number < len(r.held):
+        u = felt(a, r.kin, x.chi, r.held[x.number])
         assert u is not None
         return u
     return sum((a.S[i].T @ f for i, f in x.chi.items()), start=np.zeros((a.cluster.m, x.size)))
 
 
-def _gather(a, u: dict[int, Array], own: dict[tuple[int, int], Array]) -> None:  # noqa: ANN001
+def _gather(a: Articulated, u: dict[int, Array], own: dict[tuple[int, int], Array]) -> None:
     """u^T D^-1 u of one cluster, for all pairs of travellers."""
     if not a.cluster.m:
         return
@@ -155,7 +159,9 @@ def _expand(own: dict[tuple[int, int], Array], rebased: list[Rebase], sizes: lis
                 cross = block(r.units, t)
                 assert cross is not None
                 add(s, t, F.T @ cross)
-    out = np.full((at[-1].stop if at else 0,) * 2, 0.0, dtype=np.result_type(float, *total.values()) if total else float)
+    out = np.full(
+        (at[-1].stop if at else 0,) * 2, 0.0, dtype=np.result_type(float, *total.values()) if total else float
+    )
     for a, rows in enumerate(at):
         for b, columns in enumerate(at):
             x = block(a, b)

@@ -84,5 +84,7 @@ def stiffened(I: Inertia, f: Array, stiffness: float) -> Inertia:
     """I + f f^T stiffness."""
     n, l = f[:3], f[3:]
     return Inertia(
-        I.A + stiffness * symmetric_product(n, n), I.H + stiffness * (n @ l.T), I.M + stiffness * symmetric_product(l, l)
+        I.A + stiffness * symmetric_product(n, n),
+        I.H + stiffness * (n @ l.T),
+        I.M + stiffness * symmetric_product(l, l),
     )
