@@ -109,7 +109,7 @@ def show(data: dict[str, Any]) -> Section:
         plots.append(Plot(f"sathya_{kind}", title, {k: s for k, s in series.items() if s[0]}, x=x, y="one call [µs]"))
     return Section(
         "Constrained motion (Table II and Figure 4 of Sathya2023)",
-        "Points (3 rows) and welds (6) hold feet and hands. One call from Python, and per state of a batch, on one core; "
+        "Points (3 rows) and welds (6) hold feet and hands. One call from Python, or a state of a batch, on one core; "
         "the paper's microseconds are of generated C on its own machine. xArm7 stands for its Iiwa, G1 for its Atlas.",
         [table(data), percents(data)], plots, notes(data),
     )  # fmt: skip
