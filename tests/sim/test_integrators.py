@@ -75,8 +75,9 @@ def test_falling_car_with_wishbones_keeps_energy():
 def test_energy_has_no_trend_over_a_million_steps():
     robot, q, v = started("crank_joint")
     r = Simulator(robot, 1e-3, integrator="rk4").rollout(q, v, steps=1_000_000, record=RECORD, every=100)
-    assert np.max(r.loop_error) <= 1e-12
-    assert drift(r) <= 1e-6
+    # after a thousand seconds the angles are in the thousands, and so is their rounding, on bars of 3 m
+    assert np.max(r.loop_error) <= 1e-12 + 3.0 * 2 * np.finfo(float).eps * np.max(np.abs(r.q))
+    assert drift(r) <= 1e-7
 
 
 def test_velocities_stay_on_the_loops():

@@ -207,9 +207,15 @@ def _moving(c: Cluster, Ks: list[Array]) -> list[tuple[int, int]]:
     return [(j, a) for j, a in pairs if len(Ks) < 2 or not constant[j, a]]
 
 
+_SAMPLES: WeakKeyDictionary = WeakKeyDictionary()
+_SCALES: WeakKeyDictionary = WeakKeyDictionary()
+
+
 def sample_jacobians(tree: ClusterTree, seed: int = 0) -> dict[int, list[Array]]:
-    """K of every loop cluster at closed configurations, spread as widely as its loops allow."""
+    """K of every loop cluster at closed configurations, spread as widely as its loops allow; found once."""
     top, rng = tree.top, np.random.default_rng(seed)
+    if top.mechanism in _SAMPLES:
+        return _SAMPLES[top.mechanism]
     out: dict[int, list[Array]] = {}
     for c in loops(tree):
         near = sample_closed(top, c.parts, c.bodies, c.dofs, seed)
@@ -221,10 +227,8 @@ def sample_jacobians(tree: ClusterTree, seed: int = 0) -> dict[int, list[Array]]
             if error < 1e-9:
                 found.append(q)
         out[c.index] = [tree.rows(c, q).K for q in found]
+    _SAMPLES[top.mechanism] = out
     return out
-
-
-_SCALES: WeakKeyDictionary = WeakKeyDictionary()
 
 
 def coordinate_scales(tree: ClusterTree) -> dict[int, Array]:

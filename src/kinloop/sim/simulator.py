@@ -34,7 +34,8 @@ class Simulator:
     by default a control is `tau`, the force on the robot's independent coordinates. `integrator`:
     "semi_implicit" (the default, and the only one that takes contact), "rk4", "adaptive" (to `tolerance`).
     `ground` is a `Plane` or `HeightField`, `contacts` what may touch it (see `candidates.find_candidates`),
-    `limits` says whether joint stops and dry friction act, `iterations` how often the contact solver sweeps.
+    `limits` says whether joint stops and dry friction act (in "semi_implicit" only), `iterations` how often the
+    contact solver sweeps.
     Charts change by themselves; `v` is always given and recorded in the robot's own coordinates.
     """
 

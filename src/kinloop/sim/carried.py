@@ -1,0 +1,77 @@
+"""Forces carried inward through the clusters, and the motion they cause: the backbone of contact.
+
+The u that a force leaves at each cluster on its way to the world are the columns of L^-1 J^T in
+M^-1 = L^-T D^-1 L^-1; [Chignoli2023, (57)-(67)], docs/algorithms/cluster_efpa.md.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.algorithms.articulated import Articulated
+from kinloop.algorithms.cluster_efpa import _driving, _pass_on, propagate
+from kinloop.algorithms.kinematics import Motion
+from kinloop.clusters import ClusterTree
+from kinloop.spatial.transform import Array
+
+
+class Carried(NamedTuple):
+    """A force carried inward through the clusters: u per cluster, columns the force's components."""
+
+    tree: ClusterTree
+    art: list[Articulated]
+    u: dict[int, Array]
+
+    @staticmethod
+    def wrench(tree: ClusterTree, kin: Motion, art: list[Articulated], body: int, f: Array) -> Carried:
+        return Carried(tree, art, propagate(tree, kin, art, body, f)[1])
+
+    @staticmethod
+    def joint(tree: ClusterTree, kin: Motion, art: list[Articulated], dof: int) -> Carried:
+        """A unit force on one spanning coordinate."""
+        k = next(c.index for c in tree if dof in c.dofs)
+        row = tree.clusters[k].dofs.index(dof)
+        u = {k: kin.embedding[k].G[row].reshape(-1, 1)}
+        here: dict[int, Array] = {}
+        while art[k].cluster.parent >= 0:
+            here = _pass_on(tree.top, art[k], kin, here, u[k])
+            a = art[art[k].cluster.parent]
+            k = a.cluster.index
+            u[k] = sum((a.S[i].T @ x for i, x in here.items()), start=np.zeros((a.cluster.m, 1)))
+        return Carried(tree, art, u)
+
+    def row(self) -> tuple[Array, list[int]]:
+        """z = (D^-1/2 L^-1 u)^T and the independent coordinates it lies on."""
+        parts, at = [], []
+        for k in sorted(self.u):
+            D, c = self.art[k].D, self.art[k].cluster
+            root = np.array([sc.sqrt(d) for d in D.inverse])
+            parts.append(D.forward(self.u[k]) * root[:, None])
+            at += list(range(c.v.start, c.v.stop))
+        return np.concatenate(parts).T, at
+
+
+def response(
+    tree: ClusterTree, kin: Motion, art: list[Articulated], forces: list[Carried], sizes: list[Array]
+) -> Array:
+    """M^-1 J^T lambda: change of the independent velocities under impulses along carried forces."""
+    top = tree.top
+    y: list[Array] = []
+    acc: dict[int, Array] = {}
+    for k, a in enumerate(art):
+        drive = np.zeros(a.cluster.m)
+        for f, x in zip(forces, sizes, strict=True):
+            if k in f.u:
+                drive = drive + f.u[k] @ x
+        y.append(a.D.solve(_driving(top, a, kin, drive, acc)))
+        qdd = kin.embedding[k].G @ y[k]
+        row = 0
+        for i in a.cluster.bodies:
+            n, parent = top.types[i].nv, top.parent[i]
+            own = kin.S[i] @ qdd[row : row + n]
+            row += n
+            acc[i] = kin.T[i].motion(acc[parent]) + own if parent >= 0 else own
+    return np.concatenate(y) if y else np.zeros(0)
