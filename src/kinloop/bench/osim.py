@@ -65,7 +65,7 @@ def tasks(effort: Effort) -> dict[str, Callable[[], Any]]:
     for label, (name, _) in CASES.items():
         if wheel_file(TREES[name][0]) and (not effort.quick or label in ("Go1 (4F3)", "Talos (2F+2H)")):
             out[label] = partial(counts, name, label)
-    for n in (2, 6) if effort.quick else (2, 4, 6, 7, 8, 9, 10):
+    for n in (2, 6) if effort.quick else (2, 4, 6, 8, 10):
         out[f"stalk {n}"] = partial(stalk, n)
     if wheel_file(TREES["Talos"][0]):
         out["softness"] = partial(softness, effort)
