@@ -49,7 +49,8 @@ def test_every_body_obeys_newton_and_euler(block):
                 if i >= 0:
                     felt[i] = felt[i] - f
         twists = motion(s.tree, s.q, s.v, turning=range(len(top))).v
-        scale = max(float(np.max(np.abs(f))) for f in [*felt, *r.joints.values(), *r.loops.values()])
+        inertial = [np.linalg.norm(I.apply(v)) * np.linalg.norm(v) for I, v in zip(top.inertia, twists, strict=True)]
+        scale = max(*inertial, *(float(np.max(np.abs(f))) for f in [*felt, *r.joints.values(), *r.loops.values()]))
         for i, acc in enumerate(world_accelerations(s, a)):
             X = poses[i].matrix()
             I, v = X.T @ top.inertia[i].matrix() @ X, poses[i].motion_back(twists[i])
