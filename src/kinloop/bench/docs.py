@@ -80,7 +80,7 @@ def readme_lines(report: dict[str, Any]) -> str:
     lines += ["| " + " | ".join(row) + " |" for row in rows]
     text = f"On one core of {report['machine']['cpu']}; all tables: [docs/benchmarks.md](docs/benchmarks.md)."
     shown = f"![Forward dynamics of a chain of four-bars](docs/benchmarks/{README_PLOT}.svg)"
-    return "\n".join(["## How fast", "", *lines, "", shown, "", f"{text} Yours: `kinloop bench --quick`."])
+    return "\n".join(["## How fast", "", *lines, "", shown, f"{text} Yours: `kinloop bench --quick`."])
 
 
 def with_block(readme: str, block: str) -> str:
