@@ -228,7 +228,7 @@ def _make(
 
     charts = tuple((c.chart.rows, c.chart.dependent, c.chart.blocks) for c in tree if c.parts)
     structure = tuple(p.constraint.structure() for p in placed)
-    parts = (facts(robot.mechanism), compute._function_digests(tree), charts, quantity, name, structure)
+    parts = (facts(robot.mechanism), compute.function_digests(tree), charts, quantity, name, structure)
     recipe = (kernel, (robot, quantity, name, placed, f_ext, dtype, cache, compliance))
     return compiler.load_or_compile(
         (*parts, repr(plan), f_ext, compliance),

@@ -5,10 +5,9 @@ spanning joints (r). Carried inward through joints that give way, they meet ever
 
     u_c = sum_i S_i^T chi(i) + G^T K^T,    chi -> chi - K_s u_c at the seats                     (1)
 
-and its value at zero multipliers grows, with C_i the accelerations of the cluster's bodies at y = 0
-relative to the seats and u the force that is left for the cluster's own joint,
+and with l what its rows read of the motion without constraints, at the ends themselves,
 
-    l = sum_k [ sum_i chi(i)^T C_i + u_c^T D^-1 u ],                                             (2)
+    l = K a_free,                                                                                (2)
     K a = l + L lambda,    L = sum_k u_c^T D^-1 u_c.                                             (3)
 
 Accelerations contain the world's own, minus gravity, so targets of constraints to the world shift by
@@ -25,7 +24,7 @@ import numpy as np
 from kinloop.algorithms.articulated import Articulated, articulate, carry_forces
 from kinloop.algorithms.cluster_aba import _inward, _outward, body_bias, outside
 from kinloop.algorithms.held import Held, hold, placed_bodies
-from kinloop.algorithms.kinematics import Motion, motion
+from kinloop.algorithms.kinematics import Motion, motion, scatter
 from kinloop.algorithms.motion_constraints import Placed
 from kinloop.clusters import ClusterTree
 from kinloop.model.topology import Topology
@@ -56,10 +55,9 @@ class Start(NamedTuple):
 
 
 class Pushed(NamedTuple):
-    """A constraint's wrenches at every cluster it reaches: on bodies, at the seats after the joint, and u_c."""
+    """A constraint's wrenches on the bodies of every cluster it reaches, and u_c."""
 
     chi: dict[int, dict[int, Array]]
-    left: dict[int, dict[int, Array]]
     u: dict[int, Array]
 
 
@@ -121,16 +119,15 @@ def push(tree: ClusterTree, kin: Motion, art: list[Articulated], held: Held) -> 
     waiting: dict[int, dict[int, Array]] = {}
     for body, f in held.ends.items():
         waiting.setdefault(tree.cluster_of[body], {})[body] = f
-    out = Pushed({}, {}, {})
+    out = Pushed({}, {})
     for k in reversed(range(len(tree))):
         here, u = waiting.get(k, {}), felt(art[k], kin, waiting.get(k, {}), held)
         if u is None:
             continue
         out.chi[k], out.u[k] = here, u
         if art[k].cluster.parent >= 0:
-            out.left[k] = leave(top, art[k], kin, here, u)
             below = waiting.setdefault(art[k].cluster.parent, {})
-            for body, f in below_seats(top, art[k], kin, out.left[k]).items():
+            for body, f in below_seats(top, art[k], kin, leave(top, art[k], kin, here, u)).items():
                 below[body] = below[body] + f if body in below else f
     return out
 
@@ -156,26 +153,31 @@ def below_seats(top: Topology, a: Articulated, kin: Motion, left: dict[int, Arra
     return {top.parent[s]: kin.T[s].force(f) for s, f in left.items()} if a.lone else left
 
 
-def free_value(tree: ClusterTree, s: Start, held: Held, pushed: Pushed) -> Array:
-    """l of equation (2): the constraint's value at zero multipliers."""
-    out: Any = np.zeros(held.size)
-    for k, u in pushed.u.items():
-        a = s.art[k]
-        for i, f in pushed.chi[k].items():
-            out = out + f.T @ s.C[k][i]
-        if a.lone:
-            for seat, f in pushed.left.get(k, {}).items():
-                out = out + f.T @ s.kin.c[seat]
-        if a.cluster.m:
-            out = out + u.T @ a.D.solve(s.u[k])
-        for row, d in enumerate(a.cluster.dofs):
-            if d in held.joints:
-                out = out + held.joints[d] * s.kin.embedding[k].g[row]
+def free_values(tree: ClusterTree, s: Start) -> list[Array]:
+    """l of all constraints: what they read of the unconstrained motion, (2)."""
+    y, acc = motion_under(tree, s.kin, s.art, s.u)
+    qdd = scatter(tree, [e.G @ x + e.g for e, x in zip(s.kin.embedding, y, strict=True)])
+    out = []
+    for h in s.held:
+        value: Any = np.zeros(h.size)
+        for i, f in h.ends.items():
+            value = value + f.T @ acc[i]
+        for d, f in h.joints.items():
+            value = value + f * qdd[d]
+        out.append(value)
     return out
 
 
 def roll_out(tree: ClusterTree, kin: Motion, art: list[Articulated], u: list[Array]) -> Array:
     """Accelerations of all independent coordinates, outward, for the forces u left to each cluster's joint."""
+    y, _ = motion_under(tree, kin, art, u)
+    return np.concatenate(y) if y else np.zeros(0)
+
+
+def motion_under(
+    tree: ClusterTree, kin: Motion, art: list[Articulated], u: list[Array]
+) -> tuple[list[Array], list[Array]]:
+    """Independent accelerations per cluster and accelerations of all bodies, outward."""
     top = tree.top
     ground = world_acceleration(top)
     acc: list[Array] = [ground] * len(top)
@@ -192,4 +194,4 @@ def roll_out(tree: ClusterTree, kin: Motion, art: list[Articulated], u: list[Arr
             before = ground if top.parent[i] < 0 else acc[top.parent[i]]
             acc[i] = kin.T[i].motion(before) + kin.c[i] + kin.S[i] @ qdd[row : row + n]
             row += n
-    return np.concatenate(y) if y else np.zeros(0)
+    return y, acc

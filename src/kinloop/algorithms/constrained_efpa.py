@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kinloop.algorithms.constrained import Solution, free_value, push, roll_out, start
+from kinloop.algorithms.constrained import Solution, free_values, push, roll_out, start
 from kinloop.algorithms.efpa_rows import efpa_delassus
 from kinloop.algorithms.kjr import kjr_delassus
 from kinloop.algorithms.motion_constraints import Placed
@@ -30,9 +30,9 @@ def constrained_efpa(
     """Accelerations and multipliers; `by` is "efpa" or "kjr"."""
     s = start(tree, q, v, tau, placed, f_ext)
     pushed, at = [push(tree, s.kin, s.art, h) for h in s.held], offsets(s.held)
-    r = join([h.k - free_value(tree, s, h, p) for h, p in zip(s.held, pushed, strict=True)])
+    r = join([h.k - x for h, x in zip(s.held, free_values(tree, s), strict=True)])
     L = (efpa_delassus if by == "efpa" else kjr_delassus)(tree, s.kin, s.art, s.held)
-    # ends that cancel leave rounding of the size of L, not of its square root's
-    multipliers, residual, lost = solve_rows(L, r, plan, size=1e7 * row_sizes(s))
+    # differences of ends leave rounding of the size of L, not of its square root's
+    multipliers, residual, lost = solve_rows(L, r, plan, size=1e7 * row_sizes(s), tolerance=1e-10)
     a = roll_out(tree, s.kin, s.art, with_multipliers(s.u, pushed, at, multipliers))
     return Solution(a, multipliers, residual, lost)

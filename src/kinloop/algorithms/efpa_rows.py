@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinloop.algorithms.articulated import Articulated
-from kinloop.algorithms.cluster_efpa import _driving
+from kinloop.algorithms.cluster_efpa import driving
 from kinloop.algorithms.constrained import Pushed, push
 from kinloop.algorithms.held import Held
 from kinloop.algorithms.kinematics import Motion
@@ -89,7 +89,7 @@ def _end(tree: ClusterTree, kin: Motion, art: list[Articulated], constraint: int
     for k in sorted(pushed.u):
         a = art[k]
         above = omega.get(a.cluster.parent, {})
-        rates[k] = a.D.solve(_driving(tree.top, a, kin, pushed.u[k], above))
+        rates[k] = a.D.solve(driving(tree.top, a, kin, pushed.u[k], above))
         qdd = kin.embedding[k].G @ rates[k]
         motion: dict[int, Array] = {}
         row = 0

@@ -93,15 +93,20 @@ def solve_rows(
     dependent: Sequence[int] | None = None,
     least_squares: bool = False,
     size: Array | float = 0.0,
+    tolerance: float = DEPENDENT,
 ) -> tuple[Array, Array, Any]:
     """(1)-(3): multipliers, the part of r that no multiplier reaches, and the number of rows lost unforeseen.
 
-    On numbers dependent rows are found (`size` as in `rank_rows`); on symbols they are the given ones.
+    On numbers dependent rows are found (`size`, `tolerance` as in `rank_rows`); on symbols they are the given ones.
     """
     n = len(L)
     if n == 0:
         return np.zeros(0), np.zeros(0), 0.0
-    B, D = rank_rows(L, size) if dependent is None else ([j for j in range(n) if j not in dependent], list(dependent))
+    B, D = (
+        rank_rows(L, size, tolerance)
+        if dependent is None
+        else ([j for j in range(n) if j not in dependent], list(dependent))
+    )
     factor = GuardedFactor(L[np.ix_(B, B)])
     dtype = object if sc.is_symbolic(L, r) else float
     multipliers, residual = np.zeros(n, dtype=dtype), np.zeros(n, dtype=dtype)

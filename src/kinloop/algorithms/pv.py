@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.algorithms.constrained import Pushed, Solution, Start, free_value, push, roll_out, start
+from kinloop.algorithms.constrained import Pushed, Solution, Start, free_values, push, roll_out, start
 from kinloop.algorithms.elimination import SafeFactor
 from kinloop.algorithms.held import Held
 from kinloop.algorithms.linear import Factor, gram, total
@@ -55,7 +55,7 @@ def pv(
     s = start(tree, q, v, tau, placed, f_ext)
     pushed = [push(tree, s.kin, s.art, h) for h in s.held]
     at = offsets(s.held)
-    r = join([h.k - free_value(tree, s, h, p) for h, p in zip(s.held, pushed, strict=True)])
+    r = join([h.k - x for h, x in zip(s.held, free_values(tree, s), strict=True)])
     roots = [a.cluster.index for a in s.art if a.cluster.parent < 0]
     by_branches = base == "branches" or (base == "auto" and _branches_pay(s, pushed, at))
     lost: Any = 1.0

@@ -18,7 +18,7 @@ import numpy as np
 
 from kinloop.algorithms.articulated import articulate
 from kinloop.algorithms.cluster_aba import body_accelerations
-from kinloop.algorithms.constrained import Solution, Start, drive, force_bias, free_value, push, roll_out
+from kinloop.algorithms.constrained import Solution, Start, drive, force_bias, free_values, push, roll_out
 from kinloop.algorithms.held import Held, hold, placed_bodies
 from kinloop.algorithms.kinematics import motion
 from kinloop.algorithms.linear import Factor
@@ -58,7 +58,7 @@ def pv_soft(
     pushed, at = [push(tree, kin, art, h) for h in others], offsets(others)
     found = np.zeros(0)
     if others:
-        r = join([h.k - free_value(tree, s, h, x) for h, x in zip(others, pushed, strict=True)])
+        r = join([h.k - x for h, x in zip(others, free_values(tree, s), strict=True)])
         L = delassus(art, pushed, at, range(len(art)))
         found = Factor(L + compliance * np.eye(len(r))).solve(r)
     a = roll_out(tree, kin, art, with_multipliers(u, pushed, at, found))
