@@ -148,7 +148,7 @@ def _make(robot, quantity, method, frames, f_ext, parameters, dtype, cache) -> c
         return sc.trace(run, inputs)
 
     charts = tuple((c.chart.rows, c.chart.dependent, c.chart.blocks) for c in tree if c.parts)
-    key = (facts(robot.mechanism), _function_digests(tree), charts, quantity, method, frames, f_ext, parameters)
+    key = (facts(robot.mechanism), function_digests(tree), charts, quantity, method, frames, f_ext, parameters)
     recipe = (_remake, (robot, quantity, method, frames, f_ext, parameters, dtype, cache))
     return compiler.load_or_compile(key, trace, name=quantity, dtype=dtype, recipe=recipe, cache=cache)
 
@@ -157,7 +157,7 @@ def _remake(robot: Robot, *key: Any) -> compiler.Kernel:
     return kernel(robot, *key)
 
 
-def _function_digests(tree: ClusterTree) -> tuple[str, ...]:
+def function_digests(tree: ClusterTree) -> tuple[str, ...]:
     """What user functions compute, by their traces."""
     top = tree.top
     out = []

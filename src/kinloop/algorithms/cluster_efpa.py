@@ -66,11 +66,11 @@ def propagate(
         u[k] = sum((a.S[i].T @ x for i, x in here.items()), start=np.zeros((a.cluster.m, *f.shape[1:])))
         k = a.cluster.parent
         if k >= 0:
-            here = _pass_on(top, a, kin, here, u[a.cluster.index])
+            here = pass_on(top, a, kin, here, u[a.cluster.index])
     return chi, u
 
 
-def _pass_on(top: Topology, a: Articulated, kin: Motion, forces: dict[int, Array], u: Array) -> dict[int, Array]:
+def pass_on(top: Topology, a: Articulated, kin: Motion, forces: dict[int, Array], u: Array) -> dict[int, Array]:
     """What the output bodies feel of forces on a cluster, its own joint giving way."""
     carried = carry_forces(top, a, kin, forces)
     out: dict[int, Array] = {}
@@ -89,7 +89,7 @@ def respond(
     for k in sorted(chi):
         a = art[k]
         above = omega.get(a.cluster.parent, {})
-        y = a.D.solve(_driving(top, a, kin, u[k], above))
+        y = a.D.solve(driving(top, a, kin, u[k], above))
         omega[k] = cluster_motion(top, a, kin, y, above)
     return omega
 
@@ -108,7 +108,7 @@ def cluster_motion(top: Topology, a: Articulated, kin: Motion, y: Array, above: 
     return out
 
 
-def _driving(top: Topology, a: Articulated, kin: Motion, u: Array, above: dict[int, Array]) -> Array:
+def driving(top: Topology, a: Articulated, kin: Motion, u: Array, above: dict[int, Array]) -> Array:
     """u less what the acceleration of the output bodies already asks for."""
     for s, W in a.W.items():
         acceleration = above.get(top.parent[s] if a.lone else s)
@@ -127,7 +127,7 @@ def force_response(tree: ClusterTree, q: Array, body: int, placement: Transform,
     y: list[Array] = []
     acc: dict[int, Array] = {}
     for k, a in enumerate(art):
-        rest = _driving(top, a, kin, u.get(k, np.zeros(a.cluster.m)), acc)
+        rest = driving(top, a, kin, u.get(k, np.zeros(a.cluster.m)), acc)
         y.append(a.D.solve(rest))
         acc |= cluster_motion(top, a, kin, y[k], acc)
     return (np.concatenate(y) if y else np.zeros(0)), gain

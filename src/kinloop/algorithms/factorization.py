@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kinloop.algorithms.articulated import Articulated, articulate, carry_forces
-from kinloop.algorithms.cluster_efpa import _pass_on
+from kinloop.algorithms.cluster_efpa import pass_on
 from kinloop.algorithms.kinematics import Motion, still
 from kinloop.clusters import ClusterTree
 from kinloop.spatial.transform import Array
@@ -44,7 +44,7 @@ def inverse_innovations(tree: ClusterTree, q: Array) -> tuple[Array, list[Articu
             u = _felt(b, forces)
             out[b.cluster.v, a.cluster.v] = -u
             if b.cluster.parent >= 0:
-                forces = _pass_on(tree.top, b, kin, forces, u)
+                forces = pass_on(tree.top, b, kin, forces, u)
             k = b.cluster.parent
     return out, art
 

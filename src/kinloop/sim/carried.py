@@ -12,7 +12,7 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.algorithms.articulated import Articulated
-from kinloop.algorithms.cluster_efpa import _driving, _pass_on, propagate
+from kinloop.algorithms.cluster_efpa import cluster_motion, driving, pass_on, propagate
 from kinloop.algorithms.kinematics import Motion
 from kinloop.clusters import ClusterTree
 from kinloop.spatial.transform import Array
@@ -37,7 +37,7 @@ class Carried(NamedTuple):
         u = {k: kin.embedding[k].G[row].reshape(-1, 1)}
         here: dict[int, Array] = {}
         while art[k].cluster.parent >= 0:
-            here = _pass_on(tree.top, art[k], kin, here, u[k])
+            here = pass_on(tree.top, art[k], kin, here, u[k])
             a = art[art[k].cluster.parent]
             k = a.cluster.index
             u[k] = sum((a.S[i].T @ x for i, x in here.items()), start=np.zeros((a.cluster.m, 1)))
@@ -66,12 +66,6 @@ def response(
         for f, x in zip(forces, sizes, strict=True):
             if k in f.u:
                 drive = drive + f.u[k] @ x
-        y.append(a.D.solve(_driving(top, a, kin, drive, acc)))
-        qdd = kin.embedding[k].G @ y[k]
-        row = 0
-        for i in a.cluster.bodies:
-            n, parent = top.types[i].nv, top.parent[i]
-            own = kin.S[i] @ qdd[row : row + n]
-            row += n
-            acc[i] = kin.T[i].motion(acc[parent]) + own if parent >= 0 else own
+        y.append(a.D.solve(driving(top, a, kin, drive, acc)))
+        acc |= cluster_motion(top, a, kin, y[k], acc)
     return np.concatenate(y) if y else np.zeros(0)

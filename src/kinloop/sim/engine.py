@@ -10,7 +10,7 @@ import numpy as np
 from kinloop import compiler
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
-from kinloop.compute import _function_digests
+from kinloop.compute import function_digests
 from kinloop.constraints import rows_of
 from kinloop.model.facts import facts
 from kinloop.robot import Robot
@@ -38,7 +38,7 @@ class Engine:
         self.gauge = Gauge(tree, samples)
         implicit = implicit_tree(tree, drive, dt) if method == "semi_implicit" else tree
         self.stepper = Stepper(implicit, tree, drive, self.gauge, dt, method, contact)
-        self._base = (facts(robot.mechanism), _function_digests(tree), charts_key(tree))
+        self._base = (facts(robot.mechanism), function_digests(tree), charts_key(tree))
         numbers = (tuple(map(tuple, self.gauge.scale.values())), tuple(self.gauge.typical.values()))
         self._key = (*self._base, drive.key, numbers, dt, method, contact.key if contact else None)
         self._step: Any = None

@@ -98,7 +98,7 @@ class Recorder:
             out["energy"] = out["kinetic_energy"] + out["potential_energy"]
         if "loop_error" in self.names:
             out["loop_error"] = engine.loop_error(q)
-        return {name: out[name] for name in self.names}
+        return {name: out[name] for name in self.names if name in out}
 
     def _springs(self, q: Array) -> Array | float:
         """Energy stored in the joints' springs [J]."""
