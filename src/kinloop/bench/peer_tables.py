@@ -161,9 +161,9 @@ def notes(data: dict[str, Any]) -> list[str]:
     out.append(f"Where a peer is faster: {'; '.join(faster)}." if faster else "No peer is faster in any row.")
     out += [
         "Pinocchio's constraintDynamics agrees with dense_kkt to rounding on every linkage here, lcaba to its proximal "
-        "tolerance. Both need care. Joints must be added to a model depth first (stack-of-tasks/pinocchio issue 1897), and "
+        "tolerance. Both need care. Joints must be added depth first (issue 1897 of stack-of-tasks/pinocchio), and "
         "constraint data must not be shared between lcaba and constraintDynamics: either mistake is accepted and gives "
-        "accelerations wrong by up to ten percent, at rest too, while the loops' own accelerations stay closed to 1e-16.",
+        "accelerations wrong by up to ten percent, at rest too, while the loops themselves stay closed to 1e-16.",
         "Pinocchio's aba refuses mimic joints; geared robots are therefore solved by crba, nonLinearEffects and a "
         "Cholesky solve. Its crba misses an entry where a mimic joint carries several joints (rocker).",
         "Neither says loop functions and rods as given (Tello's differentials, rssr); Pinocchio has no belts over "
