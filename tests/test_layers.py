@@ -11,7 +11,8 @@ ROOT = Path(kinloop.__file__).parent
 
 ROWS = [
     {"errors"}, {"scalar"}, {"spatial"}, {"model"}, {"constraints"}, {"clusters"}, {"algorithms"}, {"compiler"},
-    {"compute", "compute_constrained", "robot"}, {"sim"}, {"io"}, {"robots"}, {"bench"}, {"viewer", "cli", "__main__"}, {"__init__"},
+    {"compute", "compute_constrained", "robot"}, {"sim"}, {"io"}, {"robots"}, {"bench"},
+    {"viewer", "cli", "__main__"}, {"__init__"},
 ]  # fmt: skip
 ROW = {name: k for k, names in enumerate(ROWS) for name in names}
 
