@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kinloop.algorithms.constrained import Solution, free_values, push, roll_out, start
-from kinloop.algorithms.efpa_rows import efpa_delassus
+import numpy as np
+
+from kinloop.algorithms.constrained import Solution, Start, free_values, push, roll_out, start
+from kinloop.algorithms.efpa_rows import efpa_delassus, split
 from kinloop.algorithms.kjr import kjr_delassus
 from kinloop.algorithms.motion_constraints import Placed
 from kinloop.algorithms.multipliers import solve_rows
-from kinloop.algorithms.pv import join, offsets, row_sizes, with_multipliers
+from kinloop.algorithms.pv import delassus, join, offsets, row_sizes, with_multipliers
 from kinloop.clusters import ClusterTree
 from kinloop.spatial.transform import Array
 
@@ -32,7 +34,17 @@ def constrained_efpa(
     pushed, at = [push(tree, s.kin, s.art, h) for h in s.held], offsets(s.held)
     r = join([h.k - x for h, x in zip(s.held, free_values(tree, s), strict=True)])
     L = (efpa_delassus if by == "efpa" else kjr_delassus)(tree, s.kin, s.art, s.held)
-    # differences of ends leave rounding of the size of L, not of its square root's
-    multipliers, residual, lost = solve_rows(L, r, plan, size=1e7 * row_sizes(s), tolerance=1e-10)
+    # differences of ends leave rounding of the size of each end's own L
+    size = 0.0 if L.dtype == object else 1e7 * row_sizes(s) + 1e7 * _ends(tree, s)
+    multipliers, residual, lost = solve_rows(L, r, plan, size=size, tolerance=1e-10)
     a = roll_out(tree, s.kin, s.art, with_multipliers(s.u, pushed, at, multipliers))
     return Solution(a, multipliers, residual, lost)
+
+
+def _ends(tree: ClusterTree, s: Start) -> Array:
+    """The diagonal of L for every end alone, summed (numbers only)."""
+    parts = []
+    for h in s.held:
+        alone = [delassus(s.art, [push(tree, s.kin, s.art, e)], offsets([e]), range(len(tree))) for e in split(tree, h)]
+        parts.append(sum((np.diag(x) for x in alone), start=np.zeros(h.size)))
+    return join(parts)

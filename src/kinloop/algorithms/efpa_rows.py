@@ -52,7 +52,7 @@ def efpa_solve(tree: ClusterTree, q: Array, x: Array, placed: Sequence[Placed]) 
 
 def efpa_delassus(tree: ClusterTree, kin: Motion, art: list[Articulated], held: Sequence[Held]) -> Array:
     at = offsets(held)
-    ends = [_end(tree, kin, art, c, one) for c, h in enumerate(held) for one in _split(tree, h)]
+    ends = [_end(tree, kin, art, c, one) for c, h in enumerate(held) for one in split(tree, h)]
     L = np.full((at[-1].stop if at else 0,) * 2, 0.0, dtype=object if any(_symbolic(e) for e in ends) else float)
     for n, a in enumerate(ends):
         for b in ends[n:]:
@@ -71,7 +71,7 @@ def _symbolic(e: End) -> bool:
     return any(u.dtype == object for u in e.pushed.u.values())
 
 
-def _split(tree: ClusterTree, h: Held) -> list[Held]:
+def split(tree: ClusterTree, h: Held) -> list[Held]:
     """A constraint as ends with one path to the world each."""
     out = [h._replace(ends={i: f}, joints={}) for i, f in h.ends.items()]
     for c in tree:

@@ -68,21 +68,22 @@ class GuardedFactor(Factor):
 def rank_rows(L: Array, size: Array | float = 0.0, tolerance: float = DEPENDENT) -> tuple[list[int], list[int]]:
     """Rows of numbers L in the order a pivoted Cholesky factorisation takes them, and those that depend on them.
 
-    `size` is what a row's diagonal entry could be; one that is nothing beside it is rounding.
+    `size` is what a row's diagonal entry could be; a pivot that is nothing beside it is rounding.
     """
     d = np.diag(L).astype(float)
-    scale = np.where(d > 1e-20 * size, 1.0 / np.sqrt(np.maximum(d, 1e-300)), 0.0)
+    floor = 1e-20 * np.broadcast_to(size, d.shape)
+    scale = np.where(d > floor, 1.0 / np.sqrt(np.maximum(d, 1e-300)), 0.0)
     A = L * np.outer(scale, scale)
     kept: list[int] = []
     left = list(range(len(L)))
     while left:
-        pivots = np.array([A[j, j] for j in left])
+        pivots = np.array([A[j, j] if A[j, j] * d[j] > floor[j] else 0.0 for j in left])
         # ties go to the first row, whatever rounding says
-        j = left[int(np.flatnonzero(pivots >= pivots.max() - 1e-6 * abs(pivots.max()))[0])]
-        if not A[j, j] > tolerance:
+        best = int(np.flatnonzero(pivots >= pivots.max() * (1 - 1e-6))[0])
+        if not pivots[best] > tolerance:
             break
+        j = left.pop(best)
         kept.append(j)
-        left.remove(j)
         A = A - np.outer(A[:, j], A[j]) / A[j, j]
     return kept, left
 
@@ -102,11 +103,10 @@ def solve_rows(
     n = len(L)
     if n == 0:
         return np.zeros(0), np.zeros(0), 0.0
-    B, D = (
-        rank_rows(L, size, tolerance)
-        if dependent is None
-        else ([j for j in range(n) if j not in dependent], list(dependent))
-    )
+    if dependent is None:
+        B, D = rank_rows(L, size, tolerance)
+    else:
+        B, D = [j for j in range(n) if j not in dependent], list(dependent)
     factor = GuardedFactor(L[np.ix_(B, B)])
     dtype = object if sc.is_symbolic(L, r) else float
     multipliers, residual = np.zeros(n, dtype=dtype), np.zeros(n, dtype=dtype)
