@@ -57,9 +57,11 @@ def test_together_they_cover_every_part_and_joint_type():
             clusters |= {"several loops"} if len(loops) > 1 else set()
             mixed = loops and (any(issubclass(k, Coupling) for k in kinds) or LoopFunction in kinds)
             clusters |= {"mixture"} if mixed else set()
-            clusters |= {"redundant rows"} if c.parts and len(r.tree.rows(c, m.extras["closed_q"]).phi) > len(
-                c.chart.rows
-            ) else set()
+            clusters |= (
+                {"redundant rows"}
+                if c.parts and len(r.tree.rows(c, m.extras["closed_q"]).phi) > len(c.chart.rows)
+                else set()
+            )
     assert parts == {"LoopJoint", "Rod", "LoopFunction", "LinearCoupling", "PolynomialCoupling", "FunctionCoupling"}
     assert tree_joints == {*LOOP_JOINTS, "free"} and loop_joints == set(LOOP_JOINTS)
     assert clusters == {"several loops", "mixture", "redundant rows"}

@@ -71,8 +71,8 @@ def test_a_motion_does_not_turn_itself(rng):
 
 def test_motion_cross_is_a_lie_bracket(rng):
     a, b, c = rng.normal(size=(3, 6))
-    jacobi = cross_motion(a, cross_motion(b, c)) + cross_motion(b, cross_motion(c, a)) + cross_motion(
-        c, cross_motion(a, b)
+    jacobi = (
+        cross_motion(a, cross_motion(b, c)) + cross_motion(b, cross_motion(c, a)) + cross_motion(c, cross_motion(a, b))
     )
     assert_agree(jacobi, np.zeros(6), scale=10.0)
     T = pose(rng)

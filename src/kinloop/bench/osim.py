@@ -50,7 +50,7 @@ def softness(effort: Effort) -> dict[str, Any]:
     T = rng.normal(size=V.shape)
     exact, _ = robot.constrained_dynamics(Q, V, T, held, method="dense_kkt")
     out: dict[str, Any] = {}
-    cases = [(m, None) for m in ("pv", "pv_early", "ltl")]
+    cases: list[tuple[str, float | None]] = [(m, None) for m in ("pv", "pv_early", "ltl")]
     cases += [(m, 1 / w) for w in (WEIGHTS[::2] if effort.quick else WEIGHTS) for m in ("pv_soft", "ltl_soft")]
     for method, compliance in cases:
         a, _ = robot.constrained_dynamics(Q, V, T, held, method=method, compliance=compliance)

@@ -8,6 +8,7 @@ Equal seeds give equal mechanisms.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,8 @@ def _geared(s: Sketch, parent: str) -> list[str]:
 
 def _belt(s: Sketch, parent: str) -> list[str]:
     n = int(s.rng.integers(2, 4))
-    links, rotors = [], []
+    links: list[str] = []
+    rotors: list[str] = []
     for _ in range(n):
         links.append(s.body(links[-1] if links else parent, "revolute"))
         rotors.append(s.rotor(parent))
@@ -87,7 +89,7 @@ def _planar(s: Sketch, parent: str, links: int | None = None, kind: str | None =
     bodies: list[str] = []
     for k in range(n):
         first = k in (0, cut)
-        figures = {} if k == massless else None
+        figures: dict[str, Any] | None = {} if k == massless else None
         bodies.append(_bar(s, parent if first else bodies[-1], u, base if first else np.eye(3), figures))
     kind = kind or s.pick(("revolute", "revolute", "spherical", "cylindrical"))
     # the loop frame starts on a moving body, where the axes are known to be u
@@ -133,7 +135,7 @@ def _several(s: Sketch, parent: str) -> list[str]:
     """Two loops that share bodies; flat ones (a six-bar) or in space."""
     if s.chance(0.4):
         bodies = _planar(s, parent, links=4, kind="revolute")
-        u = np.array(s.b.loops[-1].type.axis)
+        u = np.array(getattr(s.b.loops[-1], "type").axis)  # noqa: B009
         link = _bar(s, bodies[0], u, np.eye(3), None)
         more = _bar(s, link, u, np.eye(3), None)
         s.close(more, bodies[-1], s.joint("revolute", u), _along(s, u))
@@ -183,7 +185,7 @@ _FEATURES: dict[str, Callable[[Sketch, str], list[str]]] = {
     "tree": _tree, "geared": _geared, "belt": _belt, "coupling": _coupling, "function": _function,
     "planar": _planar, "rods": _rods, "several": _several, "mixture": _mixture, "multi_output": _multi_output,
     "locked": _locked, "ancestor": lambda s, parent: _spatial(s, parent, s.pick(LOOP_JOINTS), ancestor=True),
-    **{f"loop_{kind}": lambda s, parent, kind=kind: _spatial(s, parent, kind) for kind in LOOP_JOINTS},
+    **{f"loop_{kind}": partial(_spatial, kind=kind) for kind in LOOP_JOINTS},
 }  # fmt: skip
 
 KINDS = (*_FEATURES, "mixed")

@@ -28,7 +28,7 @@ class Sketch:
     """A mechanism being drawn: a builder, and where every body is at the drawn position."""
 
     def __init__(self, rng: np.random.Generator, name: str) -> None:
-        self.rng, self.b = rng, Builder(name, gravity=rng.normal(size=3) * 5.0)
+        self.rng, self.b = rng, Builder(name, gravity=list(rng.normal(size=3) * 5.0))
         self.pose: dict[str, Transform] = {WORLD: Transform.identity()}
         self.q: dict[str, Array] = {}
 
@@ -63,7 +63,7 @@ class Sketch:
         if kind in ("fixed", "free", "spherical"):
             return joint_type(kind)
         axis = self.axis() if axis is None else np.asarray(axis)
-        more = {"pitch": self.rng.uniform(-0.2, 0.2)} if kind == "helical" else {}
+        more: dict[str, Any] = {"pitch": self.rng.uniform(-0.2, 0.2)} if kind == "helical" else {}
         if kind == "universal":
             more["axis2"] = perpendicular(axis)[0]
         return joint_type(kind, axis, **more)
@@ -162,6 +162,6 @@ class Sketch:
             self.b.frame(f"frame{k}", str(body), at=at.p, rotation=at.R)
         m = self.b.mechanism()
         if self.chance(0.5):
-            m = replace(m, joints=[m.joints[k] for k in self.rng.permutation(len(m.joints))])
+            m = replace(m, joints=tuple(m.joints[k] for k in self.rng.permutation(len(m.joints))))
         m.extras["closed_q"] = np.concatenate([self.q[j.name] for j in m.joints])
         return m
