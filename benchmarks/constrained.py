@@ -50,7 +50,16 @@ def load(name: str) -> kl.Robot | None:
 
 def error(robot: kl.Robot, x: Any, a: np.ndarray, constraints: list) -> float:
     expected, _ = robot.constrained_dynamics(x.q, x.v, x.tau, constraints, "dense_kkt")
-    return float(np.max(np.abs(a - expected)) / np.max(np.abs(expected)))
+    return float(differences(a[None], expected[None])[0])
+
+
+def differences(a: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """Largest relative difference of every state, each coordinate beside itself or the median one.
+
+    Light fingers accelerate a thousand times more than legs; beside their largest, errors of legs would not show.
+    """
+    size = np.maximum(np.abs(expected), np.median(np.abs(expected), axis=1, keepdims=True))
+    return np.max(np.abs(a - expected) / size, axis=1)
 
 
 def pinocchio_call(x: Any, constraints: list) -> tuple[Callable[[], Any], Callable[[], np.ndarray]] | None:
@@ -224,12 +233,12 @@ def figure3(plot: Path | None, states: int = 200) -> None:
     Q, V = (np.array([d[k] for d in drawn]) for k in range(2))
     T = rng.normal(size=V.shape)
     hard, _ = robot.constrained_dynamics(Q, V, T, constraints, "pv_joint")
-    print("\n# Figure 3: Talos 2F+2H, median [quartiles] over states of |a - a_pv| / |a_pv|")
+    print("\n# Figure 3: Talos 2F+2H, median [quartiles] over states of the largest relative difference to pv")
     curves: dict[str, Any] = {}
     rows = [(m, None) for m in ("pv_early", "ltl")] + [(m, 10.0**-w) for w in (2, 4, 6, 8, 10) for m in SOFT]
     for method, compliance in rows:
         a, _ = robot.constrained_dynamics(Q, V, T, constraints, method, compliance=compliance)
-        e = np.linalg.norm(a - hard, axis=1) / np.linalg.norm(hard, axis=1)
+        e = differences(a, hard)
         low, middle, high = np.quantile(e, (0.25, 0.5, 0.75))
         weight = "" if compliance is None else f"weight {1 / compliance:.0e}"
         print(f"{method:10s} {weight:14s} {middle:.1e} [{low:.1e}, {high:.1e}]", flush=True)
