@@ -181,3 +181,25 @@ def test_other_independent_coordinates_describe_the_same_motion(linkage):
     qdd = linkage.spanning_jacobian(q) @ linkage.forward_dynamics(q, v, tau) + linkage.spanning_bias(q, v)
     qdd2 = other.spanning_jacobian(q) @ other.forward_dynamics(q, v2, tau) + other.spanning_bias(q, v2)
     assert_agree(qdd2, qdd, condition(linkage, q))
+
+
+def massless_tip(**figures) -> kl.Builder:
+    b = kl.Builder("massless")
+    b.body("link", mass=1.0, com=(0.1, 0, 0), inertia=(0.1, 0.1, 0.1))
+    b.body("tip", "link", at=(0.2, 0, 0), axis="y", **figures)
+    return b
+
+
+def test_a_massless_body_is_legal_where_something_it_carries_has_inertia():
+    b = massless_tip()
+    b.body("hand", "tip", mass=0.5, inertia=(0.01, 0.01, 0.01), at=(0.1, 0, 0), axis="z")
+    robot = b.build()
+    q, v = robot.random_state(0)
+    a = robot.forward_dynamics(q, v, np.ones(3))
+    assert_agree(a, robot.forward_dynamics(q, v, np.ones(3), method="dense_kkt"), condition(robot, q))
+    assert massless_tip(armature=0.1).build().nv == 2
+
+
+def test_a_coordinate_that_moves_no_inertia_is_refused_by_name():
+    with pytest.raises(kl.ModelError, match=r"'tip_joint' moves no inertia: body 'tip'.*armature"):
+        massless_tip().build()

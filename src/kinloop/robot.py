@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from kinloop import compute, compute_constrained
+from kinloop.algorithms.articulated import check_regular
 from kinloop.algorithms.constrained_methods import CONSTRAINED
 from kinloop.algorithms.motion_constraints import MotionConstraint
 from kinloop.algorithms.reactions import Reactions, reactions
@@ -42,6 +43,8 @@ class Robot:
         self.backend = backend
         self._kernels: dict[Any, Any] = {}
         self._neutral: Array | None = None
+        if _tree is None and not all(b.mass > 0 for b in mechanism.bodies):
+            check_regular(self.tree, self.neutral())
 
     def __repr__(self) -> str:
         return (

@@ -22,9 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from kinloop.algorithms.kinematics import Motion
+from kinloop.algorithms.kinematics import Motion, still
 from kinloop.algorithms.linear import Factor, gram, total
 from kinloop.clusters import Cluster, ClusterTree
+from kinloop.errors import ModelError
 from kinloop.model.topology import Topology
 from kinloop.spatial import Inertia
 from kinloop.spatial.transform import Array
@@ -180,3 +181,20 @@ def _hand_over(top: Topology, art: Articulated, kin: Motion, waiting: list, cros
             waiting[s].append(I)
     for (s, t), block in art.B_a.items():
         _place(cross, {}, s, t, block)
+
+
+def check_regular(tree: ClusterTree, q: Array) -> None:
+    """Raise a `ModelError` if a cluster could be moved by no force at all: nothing it carries has inertia."""
+    top = tree.top
+    if all(m > 0 for m in top.mass):
+        return
+    for a in reversed(articulate(tree, still(tree, q))):
+        largest = max((abs(float(d)) for d in a.D.d), default=1.0)
+        for k, d in enumerate(a.D.d):
+            if not float(d) > 1e-14 * largest:
+                dof = a.cluster.dofs[a.cluster.chart.independent[k]]
+                body = top.bodies[top.body_of[dof]].name
+                raise ModelError(
+                    f"coordinate {top.coordinates[dof]!r} moves no inertia: body {body!r} and what it carries are "
+                    "massless there; give one of them mass and inertia, or the joint an armature"
+                )
