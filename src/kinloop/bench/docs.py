@@ -80,12 +80,12 @@ def readme_lines(report: dict[str, Any]) -> str:
     lines += ["| " + " | ".join(row) + " |" for row in rows]
     text = f"On one core of {report['machine']['cpu']}; all tables: [docs/benchmarks.md](docs/benchmarks.md)."
     shown = f"![Forward dynamics of a chain of four-bars](docs/benchmarks/{README_PLOT}.svg)"
-    return "\n".join(["## How fast", "", *lines, "", shown, f"{text} Yours: `kinloop bench --quick`."])
+    return "\n".join(["## How fast", *lines, "", f"{shown} {text} Yours: `kinloop bench --quick`."])
 
 
 def with_block(readme: str, block: str) -> str:
     """The README with its benchmark block replaced, or added before the layout."""
-    marked = f"{BEGIN}\n{block}\n{END}"
+    marked = f"{BEGIN}\n{block} {END}"  # few lines: the README is short
     if BEGIN in readme:
         return readme[: readme.index(BEGIN)] + marked + readme[readme.index(END) + len(END) :]
     at = readme.index("## Layout")

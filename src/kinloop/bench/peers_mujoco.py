@@ -13,7 +13,7 @@ from kinloop.model.parts import Body, LinearCoupling, LoopJoint
 from kinloop.robot import Robot
 from kinloop.spatial import rotation_quaternion
 
-KINDS = {jt.Revolute: "hinge", jt.Prismatic: "slide", jt.Free: "free", jt.Spherical: "ball"}
+KINDS = {jt.Revolute: "hinge", jt.Prismatic: "slide", jt.Free: "free", jt.Spherical: "ball", jt.Fixed: ""}
 STIFF = 'solref="0.002 1" solimp="0.9999 0.9999 0.001 0.5 2"'
 """Equalities as stiff as a step of 1 ms allows."""
 
@@ -34,11 +34,12 @@ def _body(robot: Robot, i: int, sites: dict[int, list[str]]) -> str:
     axis = f' axis="{_numbers(kind.axis)}"' if isinstance(kind, jt.Revolute | jt.Prismatic) else ""
     name = "freejoint" if isinstance(kind, jt.Free) else "joint"
     type_ = "" if isinstance(kind, jt.Free) else f' type="{KINDS[type(kind)]}" armature="{j.armature!r}"'
+    joint = "" if isinstance(kind, jt.Fixed) else f'<{name} name="j{i}"{type_}{axis}/>'
     inside = "".join(sites.get(i, []))
     inside += "".join(_body(robot, k, sites) for k in range(len(top)) if top.parent[k] == i)
     at = f'pos="{_numbers(j.placement.p)}" quat="{_numbers(rotation_quaternion(j.placement.R))}"'
     inertial = _inertial(top.bodies[i])
-    return f'<body name="b{i}" {at}><{name} name="j{i}"{type_}{axis}/>{inertial}{inside}</body>'
+    return f'<body name="b{i}" {at}>{joint}{inertial}{inside}</body>'
 
 
 def _loops(robot: Robot, sites: dict[int, list[str]]) -> list[str] | None:
@@ -116,6 +117,8 @@ class MujocoRobot:
         applied = spanning_force(problem)
         self.place: list[tuple[slice, slice, slice, jt.JointType]] = []
         for i, kind in enumerate(top.types):
+            if isinstance(kind, jt.Fixed):
+                continue
             j = model.joint(f"j{i}")
             a, b = top.q_of[i], top.v_of[i]
             at, to = int(j.dofadr[0]), int(j.qposadr[0])

@@ -52,14 +52,14 @@ def depth_first(top: Topology, parent: int = -1) -> list[int]:
 class PinocchioRobot:
     """A Pinocchio model of a robot, and the permutations between its coordinates and ours."""
 
-    def __init__(self, robot: Robot, pin: Any, model: Any) -> None:
-        self.robot, self.pin, self.model = robot, pin, model
+    def __init__(self, robot: Robot, pin: Any, model: Any, place: dict[int, Any]) -> None:
+        self.robot, self.pin, self.model, self._place = robot, pin, model, place
         self.data = model.createData()
         self.q_from, self.v_from = np.zeros(model.nq, dtype=int), np.zeros(model.nv, dtype=int)
         top = robot.tree.top
         for joint, kind, a, b in zip(top.joints, top.types, top.q_of, top.v_of, strict=True):
             k = model.getJointId(joint.name)
-            if not model.nqs[k]:
+            if isinstance(kind, jt.Fixed) or not model.nqs[k]:
                 continue  # a mimic joint has no coordinates of its own
             q, v = np.arange(a.start, a.stop), np.arange(b.start, b.stop)
             if isinstance(kind, jt.Free):
@@ -68,6 +68,11 @@ class PinocchioRobot:
                 q = q[[1, 2, 3, 0]]
             self.q_from[model.idx_qs[k] : model.idx_qs[k] + model.nqs[k]] = q
             self.v_from[model.idx_vs[k] : model.idx_vs[k] + model.nvs[k]] = v
+
+    def place(self, body: int, at: Any) -> tuple[int, Any]:
+        """The joint that moves a place on a body, and where the place sits on it."""
+        carrier, placement = self._place[body]
+        return carrier, placement * self.pin.SE3(at.R, at.p)
 
     def independent(self, x: Array) -> Array:
         """A velocity, force or acceleration of Pinocchio in our independent coordinates."""
@@ -92,18 +97,22 @@ def pinocchio_robot(robot: Robot) -> PinocchioRobot | None:
         return None
     top, model = robot.tree.top, pin.Model()
     model.gravity.linear = np.array(robot.mechanism.gravity)
-    index = {-1: 0}
+    place = {-1: (0, pin.SE3.Identity())}  # of every body: the joint that moves it, and where it sits on that
     for i in depth_first(top):
         joint, body = top.joints[i], top.bodies[i]
-        kind = pin_joint(pin, joint.type)
-        if kind is None:
-            return None
-        at = pin.SE3(joint.placement.R, joint.placement.p)
-        index[i] = model.addJoint(index[top.parent[i]], kind, at, joint.name)
-        model.appendBodyToJoint(index[i], pin.Inertia(body.mass, body.com, body.inertia), pin.SE3.Identity())
-        if joint.armature:
-            k = model.idx_vs[index[i]]
-            model.armature[k : k + model.nvs[index[i]]] = joint.armature
+        carrier, at = place[top.parent[i]]
+        at = at * pin.SE3(joint.placement.R, joint.placement.p)
+        if isinstance(joint.type, jt.Fixed):
+            place[i] = (carrier, at)
+        else:
+            kind = pin_joint(pin, joint.type)
+            if kind is None:
+                return None
+            k = model.addJoint(carrier, kind, at, joint.name)
+            place[i] = (k, pin.SE3.Identity())
+            if joint.armature:
+                model.armature[model.idx_vs[k] : model.idx_vs[k] + model.nvs[k]] = joint.armature
+        model.appendBodyToJoint(place[i][0], pin.Inertia(body.mass, body.com, body.inertia), place[i][1])
     for c in robot.mechanism.couplings:
         if not (isinstance(c, LinearCoupling) and c.matrix.shape == (1, 1)):
             return None
@@ -113,7 +122,7 @@ def pinocchio_robot(robot: Robot) -> PinocchioRobot | None:
         model = pin.transformJointIntoMimic(model, *pair, float(c.matrix[0, 0]), float(c.offset[0]))
     if not all(isinstance(loop, LoopJoint) and isinstance(loop.type, POINTS) for loop in robot.mechanism.loops):
         return None
-    return PinocchioRobot(robot, pin, model)
+    return PinocchioRobot(robot, pin, model, place)
 
 
 def _state(p: PinocchioRobot, x: Problem) -> tuple[Array, Array, Array]:
@@ -163,13 +172,13 @@ def _cholesky_solve(M: Array, b: Array) -> Array:
 
 def loop_constraints(p: PinocchioRobot) -> tuple[Any, Any]:
     """Points for hinges and balls, welds for welds."""
-    pin, top = p.pin, p.robot.tree.top
+    pin = p.pin
     constraints, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
     for rigid, ends in loop_points(p.robot):
         kind = pin.ContactType.CONTACT_6D if rigid else pin.ContactType.CONTACT_3D
         places: list[Any] = []
         for body, at in ends:
-            places += [p.model.getJointId(top.joints[body].name) if body >= 0 else 0, pin.SE3(at.R, at.p)]
+            places += p.place(body, at)
         constraints.append(pin.RigidConstraintModel(kind, p.model, *places, pin.ReferenceFrame.LOCAL))
     for c in constraints:
         datas.append(c.createData())
@@ -205,13 +214,12 @@ def mass_peers(x: Problem) -> list[Peer]:
 
 def held_constraints(p: PinocchioRobot, held: Sequence[MotionConstraint]) -> tuple[Any, Any]:
     """Points and welds that hold frames to the world."""
-    pin, top = p.pin, p.robot.tree.top
+    pin = p.pin
     constraints, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
     for c in held:
         body, at = p.robot.frame(c.frame)
         kind = pin.ContactType.CONTACT_6D if isinstance(c, Weld) else pin.ContactType.CONTACT_3D
-        place = (p.model.getJointId(top.joints[body].name), pin.SE3(at.R, at.p))
-        constraints.append(pin.RigidConstraintModel(kind, p.model, *place, pin.ReferenceFrame.LOCAL))
+        constraints.append(pin.RigidConstraintModel(kind, p.model, *p.place(body, at), pin.ReferenceFrame.LOCAL))
         datas.append(constraints[-1].createData())
     return constraints, datas
 

@@ -76,7 +76,7 @@ def conditions(report: dict[str, Any]) -> str:
     versions = ", ".join(f"{k} {v}" for k, v in m.items() if k not in ("cpu", "cores", "system", "load"))
     return (
         f"{report['date']}, {m['cpu']}, {m['cores']} cores, load {m['load']} at the start; {versions}; best of up to "
-        f"{report['settings']['rounds']} interleaved turns; {report['seconds'] / 60:.0f} minutes."
+        f"{report['settings']['rounds']} interleaved turns."
     )
 
 
