@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from kinloop import robots, scalar
+from kinloop.algorithms.constrained_methods import CONSTRAINED as _CONSTRAINED
 from kinloop.algorithms.motion_constraints import Closure, Point, Rows, Weld
 from kinloop.algorithms.registry import QUANTITIES as _QUANTITIES
 from kinloop.errors import KinloopError, LoopNotClosed, ModelError
@@ -53,4 +54,4 @@ def load(path: Any, floating_base: bool | None = None, backend: str = "kernel", 
 
 def quantities() -> list[str]:
     """Names of everything a robot can compute and compile."""
-    return list(_QUANTITIES)
+    return [*_QUANTITIES, *_CONSTRAINED]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers import mechanisms
 
+import kinloop as kl
 from kinloop.clusters import close, conditioning, grow, loop_errors, neutral, random_closed
 from kinloop.errors import LoopNotClosed
 from kinloop.model import WORLD, Builder
@@ -127,3 +128,15 @@ def test_gears_of_any_ratio_are_well_conditioned():
     assert conditioning(tree, np.array([0.0, 0.0])) == 1.0
     assert loop_errors(tree, np.array([1e-3, 1e3])) == {"link_joint~rotor_joint": 0.0}
     assert WORLD not in loop_errors(tree, np.zeros(2))
+
+
+def test_loops_held_as_constraints_are_closed_too():
+    b = kl.Builder("held")
+    for name, parent, at in (("a", "world", 0.0), ("b", "a", 0.4), ("c", "world", 1.0)):
+        b.body(name, parent, mass=1.0, inertia=(0.1, 0.1, 0.1), axis="y", at=(at, 0, 0))
+    b.loop("pin", "b", "c", "revolute", axis="y", at=(0.9, 0, 0), at_successor=(0.6, 0, 0))
+    b.constrained.append("pin")
+    robot = b.build()
+    assert robot.nv == 3
+    for q in (robot.neutral(), robot.random_state(0)[0], robot.close([0.3, 0.1, -0.2])):
+        assert np.max(robot.loop_error(q)) < 1e-10

@@ -29,7 +29,28 @@ def close(tree: ClusterTree, q: Array, tolerance: float = TOLERANCE) -> Array:
                 closed = _close_from_around(tree.top, c, q, tolerance, closed)
             check_closed(tree, c, closed, tolerance)
             q = closed
+    q, error = _close_held(tree, q)
+    if not error <= tolerance:
+        raise LoopNotClosed(
+            f"loops {', '.join(map(repr, tree.top.mechanism.constrained))}, held as constraints, stay open by "
+            f"{error:.3g} at the nearest configuration found (tolerance {tolerance:.0e}); start closer to an "
+            "assembled configuration, or check the loops' frames and lengths"
+        )
     return q
+
+
+def _close_held(tree: ClusterTree, q: Array) -> tuple[Array, float]:
+    """q with the loops closed that are not embedded in clusters but held as constraints, and what is left open."""
+    m = tree.top.mechanism
+    if not m.constrained:
+        return q, 0.0
+    top, dofs = tree.top, range(tree.top.n_spanning)
+    closed, error = close_parts(top, m.closures, dofs, q)
+    if error > TOLERANCE:  # q itself may be stretched or folded: take the nearest of a few closed ones
+        found = sample_closed(top, m.closures, range(len(top)), dofs, 0)
+        start = min(found, key=lambda x: float(np.linalg.norm(top.difference(q, x))))
+        closed, error = close_parts(top, m.closures, dofs, start)
+    return closed, error
 
 
 def _close_from_around(top: Topology, c: Cluster, q: Array, tolerance: float, otherwise: Array) -> Array:
@@ -101,7 +122,7 @@ def neutral(tree: ClusterTree, seed: int = 0) -> Array:
                 candidate = regular[0]
         for i in c.bodies:
             q[top.q_of[i]] = candidate[top.q_of[i]]
-    return q
+    return _close_held(tree, q)[0]
 
 
 def _singular(tree: ClusterTree, c: Cluster, q: Array) -> bool:
@@ -115,7 +136,8 @@ def random_closed(tree: ClusterTree, rng: np.random.Generator, limit: float = 1e
     for c in tree.clusters:
         if c.parts:
             q = _random_cluster(tree, c, q, base, rng, limit)
-    return q
+    closed, error = _close_held(tree, q)
+    return closed if error < 1e-10 else _close_held(tree, base)[0]
 
 
 def _random_cluster(
