@@ -38,7 +38,8 @@ def svg(plot: Plot, width: float = 7.2, height: float = 3.6) -> str:
         ax.grid(axis="y", alpha=0.3)
         ax.spines[["top", "right"]].set_visible(False)
         if len(plot.series) > 1:
-            ax.legend(frameon=False, fontsize=8)
+            beside: dict[str, Any] = {} if plot.bars else {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+            ax.legend(frameon=False, fontsize=8, **beside)
         out = io.StringIO()
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
         plt.close(figure)
@@ -62,4 +63,9 @@ def _bars(ax: Any, plot: Plot) -> None:
         heights = [0.0 if math.isnan(v) else v for v in y]
         ax.bar(at, heights, share, color=COLORS[k % len(COLORS)], label=label)
     tilt = {"rotation": 35, "ha": "right"} if len(names) > 6 else {}
-    ax.set_xticks(range(len(names)), [n.replace(" with", "\nwith") for n in names], fontsize=8, **tilt)
+    ax.set_xticks(
+        range(len(names)),
+        [n.replace("12-link ", "12-link\n").replace(" with", "\nwith") for n in names],
+        fontsize=8,
+        **tilt,
+    )
