@@ -17,9 +17,17 @@ def info(name: Name, option: Options = None, floating: Floating = None) -> None:
     """Print a robot's sizes, bodies, loops and clusters."""
     robot = find(name, option, floating)
     out = console()
-    for t in (sizes(robot), bodies(robot), loops(robot), clusters(robot)):
+    for t in (sizes(robot), bodies(robot), loops(robot), clusters(robot), notes(robot)):
         if t.row_count:
             out.print(t)
+
+
+def notes(robot: kl.Robot) -> Table:
+    """What the model file said that the robot does not have, or has with reservations."""
+    t = table("Warnings", "warning")
+    for text in robot.mechanism.extras.get("warnings", ()):
+        add(t, text)
+    return t
 
 
 def sizes(robot: kl.Robot) -> Table:
@@ -55,17 +63,18 @@ def _axis(j: Joint) -> str:
 
 
 def loops(robot: kl.Robot) -> Table:
-    """Every loop and coupling: all its rows, how many count, and what is left open at the neutral q."""
-    numbers = ("rows", "rank", "redundant", "residual at neutral")
+    """Every loop and coupling: all its rows, how many count, and how far open before and after closing."""
+    numbers = ("rows", "rank", "redundant", "open at q = 0", "at neutral()")
     t = table("Loops and couplings", "name", "kind", "between", *numbers, numbers=numbers)
     q = robot.neutral()
     parts: list[Loop | Coupling] = [*robot.mechanism.loops, *robot.mechanism.couplings]
     for part in parts:
         rows = rows_of(robot.tree.top, part, q)
-        rank, residual = rank_of(rows.K), max(map(abs, rows.phi), default=0.0)
+        rank = rank_of(rows.K)
+        opened = (rows_of(robot.tree.top, part, robot.tree.top.neutral()).phi, rows.phi)
         add(
             t, part.name, kind(part), between(part), len(rows.phi), rank, len(rows.phi) - rank,
-            f"{float(residual):.1e}" if residual else "0",
+            *(f"{float(max(map(abs, phi), default=0.0)):.1e}" for phi in opened),
         )  # fmt: skip
     return t
 
