@@ -47,7 +47,7 @@ def test_info_prints_sizes_bodies_loops_and_clusters(run):
 
 def test_info_counts_redundant_rows(run):
     _, out, _ = run("info", "planar_leg_linkage")
-    assert ["ankle_pin", "revolute joint", "foot - shank_support", "5", "2", "3", "0"] in rows(out)
+    assert ["ankle_pin", "revolute joint", "foot - shank_support", "5", "2", "3", "0", "0"] in rows(out)
 
 
 def test_info_tells_who_chose_the_coordinates(run):

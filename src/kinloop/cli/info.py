@@ -74,7 +74,7 @@ def loops(robot: kl.Robot) -> Table:
         opened = (rows_of(robot.tree.top, part, robot.tree.top.neutral()).phi, rows.phi)
         add(
             t, part.name, kind(part), between(part), len(rows.phi), rank, len(rows.phi) - rank,
-            *(f"{float(max(map(abs, phi), default=0.0)):.1e}" for phi in opened),
+            *(f"{x:.1e}" if x else "0" for x in (float(max(map(abs, phi), default=0.0)) for phi in opened)),
         )  # fmt: skip
     return t
 
