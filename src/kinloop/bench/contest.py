@@ -15,19 +15,20 @@ import numpy as np
 from kinloop import sim
 from kinloop.algorithms.motion_constraints import Point
 from kinloop.bench import peers_mujoco, peers_pinocchio
-from kinloop.bench.peers import STEPS, Array, Peer, Problem, make_problem
+from kinloop.bench.peers import Array, Peer, Problem, make_problem
 from kinloop.bench.timing import Effort, error, one_core, seconds_per_call
 from kinloop.errors import KinloopError
 from kinloop.robot import Robot
 
 CALL, ONE, ALL = "one call", "batch, one core", "batch, all cores"
-ROWS = 32
-MANY = 16
+ROWS, STEPS = 32, 100
+"""Rows and steps of a rollout."""
+MANY = 8
 """How many times larger the batches for all cores are."""
 
 
 def timed(
-    quantity: str, mode: str, contenders: list[Peer], exact: Array | None, states: int, effort: Effort
+    quantity: str, mode: str, contenders: list[Peer], exact: Array | None, effort: Effort
 ) -> list[dict[str, Any]]:
     """Records of contenders measured in turn; pinned to one core unless all may be used."""
     cases = {p.name: p.call for p in contenders}
@@ -39,7 +40,7 @@ def timed(
     out = []
     for p in contenders:
         wrong = error(p.result(), exact) if p.result and exact is not None else None
-        us = 1e6 * times[p.name] / states
+        us = 1e6 * times[p.name] / p.states
         out.append({"quantity": quantity, "mode": mode, "who": p.name, "us": us, "error": wrong})
     return out
 
@@ -52,7 +53,7 @@ def our_call(kernel: Any, inputs: list[Array], shape: tuple[int, ...]) -> Peer:
 def our_batch(kernel: Any, inputs: list[Array], shape: tuple[int, ...], batch: int, threads: int | None) -> Peer:
     many = [np.repeat(x[None], batch, axis=0) for x in inputs]
     out = np.empty((batch, *shape))
-    return Peer("kinloop", lambda: kernel(*many, out=out, threads=threads), lambda: out[-1])
+    return Peer("kinloop", lambda: kernel(*many, out=out, threads=threads), lambda: out[-1], batch)
 
 
 def forward(x: Problem, effort: Effort) -> list[dict[str, Any]]:
@@ -61,10 +62,10 @@ def forward(x: Problem, effort: Effort) -> list[dict[str, Any]]:
     kernel, inputs = x.robot.compile("forward_dynamics"), [x.q, x.v, x.tau]
     quantity, shape = "forward dynamics", exact.shape
     calls = [our_call(kernel, inputs, shape), *peers_pinocchio.forward_peers(x), *peers_mujoco.forward_peers(x)]
-    out = timed(quantity, CALL, calls, exact, 1, effort)
-    for mode, threads, y in ((ONE, 1, x), (ALL, None, x._replace(batch=MANY * x.batch))):
-        batch = [our_batch(kernel, inputs, shape, y.batch, threads), *peers_pinocchio.batch_peers(y, threads)]
-        out += timed(quantity, mode, batch, exact, y.batch, effort)
+    out = timed(quantity, CALL, calls, exact, effort)
+    for mode, threads, rows in ((ONE, 1, effort.batch), (ALL, None, MANY * effort.batch)):
+        batch = [our_batch(kernel, inputs, shape, rows, threads), *peers_pinocchio.batch_peers(x, threads)]
+        out += timed(quantity, mode, batch, exact, effort)
     return out
 
 
@@ -73,10 +74,10 @@ def inverse(x: Problem, effort: Effort) -> list[dict[str, Any]]:
     a = np.random.default_rng(2).normal(size=x.robot.nv)
     exact = x.robot.inverse_dynamics(x.q, x.v, a, method="dense_kkt")
     ours = our_call(x.robot.compile("inverse_dynamics"), [x.q, x.v, a], exact.shape)
-    out = timed("inverse dynamics", CALL, [ours, *peers_pinocchio.inverse_peers(x, a)], exact, 1, effort)
+    out = timed("inverse dynamics", CALL, [ours, *peers_pinocchio.inverse_peers(x, a)], exact, effort)
     M = x.robot.mass_matrix(x.q, method="dense_kkt")
     ours = our_call(x.robot.compile("mass_matrix"), [x.q], M.shape)
-    return out + timed("mass matrix", CALL, [ours, *peers_pinocchio.mass_peers(x)], M, 1, effort)
+    return out + timed("mass matrix", CALL, [ours, *peers_pinocchio.mass_peers(x)], M, effort)
 
 
 def delassus(x: Problem, frames: list[str], effort: Effort) -> list[dict[str, Any]]:
@@ -86,7 +87,7 @@ def delassus(x: Problem, frames: list[str], effort: Effort) -> list[dict[str, An
     kernel = x.robot.compile("delassus", constraints=held)
     ours = our_call(kernel, [x.q], exact.shape)
     what = f"Delassus matrix of {len(frames)} points"
-    return timed(what, CALL, [ours, *peers_pinocchio.delassus_peers(x, held)], exact, 1, effort)
+    return timed(what, CALL, [ours, *peers_pinocchio.delassus_peers(x, held)], exact, effort)
 
 
 def step(x: Problem, effort: Effort) -> list[dict[str, Any]]:
@@ -99,14 +100,13 @@ def step(x: Problem, effort: Effort) -> list[dict[str, Any]]:
     def ours(rows: int, threads: int | None) -> Peer:
         state = simulator.state(*(np.repeat(y[None], rows, axis=0) for y in (x.q, x.v)))
         options: dict[str, Any] = {"steps": STEPS, "record": ["q"], "every": STEPS, "threads": threads}
-        return Peer("kinloop", lambda: simulator.rollout(controls=None, state=state, **options), None)
+        return Peer("kinloop", lambda: simulator.rollout(controls=None, state=state, **options), None, rows * STEPS)
 
     x = x._replace(tau=np.zeros_like(x.tau))
-    many = x._replace(batch=ROWS)
-    out = timed("step", CALL, [ours(1, 1), *peers_mujoco.step_peers(x)], None, STEPS, effort)
+    out = timed("step", CALL, [ours(1, 1), *peers_mujoco.step_peers(x)], None, effort)
     for mode, threads in ((ONE, 1), (ALL, None)):
-        batch = [ours(ROWS, threads), *peers_mujoco.batch_peers(many, threads)]
-        out += timed("step", mode, batch, None, STEPS * ROWS, effort)
+        batch = [ours(ROWS, threads), *peers_mujoco.batch_peers(x, threads)]
+        out += timed("step", mode, batch, None, effort)
     return out
 
 
@@ -115,7 +115,7 @@ def contest(
 ) -> dict[str, Any]:
     """All records of a robot, and what must be known to read them."""
     robot = make()
-    x = make_problem(robot, effort.batch)
+    x = make_problem(robot)
     records = forward(x, effort)
     if trees:
         records += inverse(x, effort)

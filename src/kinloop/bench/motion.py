@@ -51,7 +51,7 @@ def solver(x: Problem, constraints: Sequence[MotionConstraint], method: str, bat
     def one() -> Any:
         return kernel(*inputs)
 
-    return kernel, Peer(method, one, lambda: one()[0]), Peer(method, _many(kernel, inputs, batch), None)
+    return kernel, Peer(method, one, lambda: one()[0]), Peer(method, _many(kernel, inputs, batch), None, batch)
 
 
 def _many(kernel: Any, inputs: list[np.ndarray], batch: int) -> Callable[[], Any]:
@@ -63,7 +63,7 @@ def measure(make: Callable[[], Robot], constraints: Any, effort: Effort, batches
     """Per method: operations, microseconds for one state and per state of a batch, relative error."""
     robot = make()
     held = constraints if not callable(constraints) else constraints(robot)
-    x = make_problem(robot, effort.batch)
+    x = make_problem(robot)
     exact, _ = robot.constrained_dynamics(x.q, x.v, x.tau, held, method="dense_kkt")
     kernels, ones, manies = {}, [], []
     for method in (*HARD, *SOFT):
@@ -71,9 +71,9 @@ def measure(make: Callable[[], Robot], constraints: Any, effort: Effort, batches
         ones.append(one)
         manies.append(many)
     peers = peers_pinocchio.held_peers(x, held)
-    records = timed("constrained", CALL, ones + peers, exact, 1, effort)
+    records = timed("constrained", CALL, ones + peers, exact, effort)
     out = {r["who"]: {"call_us": r["us"], "error": r["error"]} for r in records}
-    for r in timed("constrained", ONE, manies, None, effort.batch, effort) if batches else ():
+    for r in timed("constrained", ONE, manies, None, effort) if batches else ():
         out[r["who"]]["batch_us"] = r["us"]
     for method, kernel in kernels.items():
         out[method]["operations"] = kernel.operations["total"]

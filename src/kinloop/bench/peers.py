@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
@@ -27,35 +28,52 @@ Array = np.ndarray
 
 POINTS = (jt.Revolute, jt.Spherical, jt.Fixed)
 """Loop joints that points and welds can say."""
-STEPS = 100
-"""Steps of a rollout, where simulated steps are compared."""
 MODULES = {"pinocchio": "pin", "mujoco": "mujoco"}
 """Peers, and what to install for them."""
 
 
 class Peer(NamedTuple):
-    """A contender: what to call, and what it computed, in kinloop's coordinates (None where it cannot be read)."""
+    """A contender: what to call, and what it computed, in kinloop's coordinates (None where it cannot be read).
+
+    `states` is how many states or steps a call computes. Batches are sized so that a call takes about a
+    millisecond: on a busy machine a longer one is interrupted, and would look slower than it is.
+    """
 
     name: str
     call: Callable[[], Any]
     result: Callable[[], Array] | None
+    states: int = 1
 
 
 class Problem(NamedTuple):
-    """A robot at one state, and how many copies of that state make a batch."""
+    """A robot at one state."""
 
     robot: Robot
     q: Array
     v: Array
     tau: Array
-    batch: int
 
 
-def make_problem(robot: Robot, batch: int = 1024, seed: int = 1) -> Problem:
+def make_problem(robot: Robot, seed: int = 1) -> Problem:
     """A random closed state and forces."""
     rng = np.random.default_rng(seed)
     q, v = robot.random_state(rng)
-    return Problem(robot, q, v, rng.normal(size=robot.nv), batch)
+    return Problem(robot, q, v, rng.normal(size=robot.nv))
+
+
+def batch_for(seconds: float, most: int = 4096) -> int:
+    """How many states make a call of about a millisecond."""
+    return int(np.clip(1e-3 / max(seconds, 1e-9), 4, most))
+
+
+def seconds_of(call: Callable[[], Any]) -> float:
+    """A rough time of one call, to size batches by."""
+    best = np.inf
+    for _ in range(20):
+        start = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - start)
+    return best
 
 
 def missing() -> dict[str, str]:

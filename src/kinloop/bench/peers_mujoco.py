@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from kinloop.bench.peers import POINTS, STEPS, Array, Peer, Problem, loop_points, spanning_force
+from kinloop.bench.peers import POINTS, Array, Peer, Problem, batch_for, loop_points, seconds_of, spanning_force
 from kinloop.model import joints as jt
 from kinloop.model.parts import Body, LinearCoupling, LoopJoint
 from kinloop.robot import Robot
 from kinloop.spatial import rotation_quaternion
 
 KINDS = {jt.Revolute: "hinge", jt.Prismatic: "slide", jt.Free: "free", jt.Spherical: "ball", jt.Fixed: ""}
+STEPS = 20
+"""Steps of a rollout."""
 STIFF = 'solref="0.002 1" solimp="0.9999 0.9999 0.001 0.5 2"'
 """Equalities as stiff as a step of 1 ms allows."""
 
@@ -179,7 +181,7 @@ def step_peers(x: Problem) -> list[Peer]:
         for _ in range(STEPS):
             m.mujoco.mj_step(m.model, m.data)
 
-    return [Peer("mujoco mj_step", call, None)]
+    return [Peer("mujoco mj_step", call, None, STEPS)]
 
 
 def batch_peers(x: Problem, threads: int | None = None) -> list[Peer]:
@@ -192,15 +194,17 @@ def batch_peers(x: Problem, threads: int | None = None) -> list[Peer]:
     threads = threads or os.cpu_count() or 1
     pool = rollout.Rollout(nthread=threads if threads > 1 else 0)
     datas = [m.mujoco.MjData(m.model) for _ in range(threads)]
-    start = np.repeat(m.state()[None], x.batch, axis=0)
-    applied = np.repeat(m.data.qfrc_applied[None, None], x.batch, axis=0)
+    start = m.state()[None]
+    rows = threads * max(1, batch_for(seconds_of(lambda: m.mujoco.mj_forward(m.model, m.data))) // STEPS)
+    start = np.repeat(start, rows, axis=0)
+    applied = np.repeat(m.data.qfrc_applied[None, None], rows, axis=0)
     spec = int(m.mujoco.mjtState.mjSTATE_QFRC_APPLIED)
-    state = np.zeros((x.batch, STEPS, start.shape[1]))
+    state = np.zeros((rows, STEPS, start.shape[1]))
 
     def call() -> None:
         pool.rollout(m.model, datas, start, applied, control_spec=spec, nstep=STEPS, state=state)
 
-    return [Peer("mujoco rollout", call, None)]
+    return [Peer("mujoco rollout", call, None, rows * STEPS)]
 
 
 def _to_mujoco(kind: jt.JointType, q: Array, x: Array) -> Array:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from kinloop.algorithms.motion_constraints import MotionConstraint, Weld
-from kinloop.bench.peers import POINTS, Array, Peer, Problem, loop_points, spanning_force
+from kinloop.bench.peers import POINTS, Array, Peer, Problem, batch_for, loop_points, seconds_of, spanning_force
 from kinloop.model import joints as jt
 from kinloop.model.parts import LinearCoupling, LoopJoint
 from kinloop.model.topology import Topology
@@ -261,11 +261,12 @@ def batch_peers(x: Problem, threads: int | None = None) -> list[Peer]:
     if p is None or x.robot.mechanism.closures or not hasattr(p.pin, "abaInParallel"):
         return []
     threads = threads or os.cpu_count() or 1
-    pool = p.pin.ModelPool(p.model, threads)
-    Q, V, T = (np.asfortranarray(np.repeat(y[:, None], x.batch, axis=1)) for y in _state(p, x))
+    pool, state = p.pin.ModelPool(p.model, threads), _state(p, x)
+    batch = threads * batch_for(seconds_of(lambda: p.pin.aba(p.model, p.data, *state)))
+    Q, V, T = (np.asfortranarray(np.repeat(y[:, None], batch, axis=1)) for y in state)
     A = np.zeros_like(V, order="F")
 
     def call() -> None:
         p.pin.abaInParallel(threads, pool, Q, V, T, A)
 
-    return [Peer("pinocchio abaInParallel", call, lambda: p.independent(A[:, -1]))]
+    return [Peer("pinocchio abaInParallel", call, lambda: p.independent(A[:, -1]), batch)]
