@@ -76,8 +76,17 @@ def conditions(report: dict[str, Any]) -> str:
     versions = ", ".join(f"{k} {v}" for k, v in m.items() if k not in ("cpu", "cores", "system", "load"))
     return (
         f"{report['date']}, {m['cpu']}, {m['cores']} cores, load {m['load']} at the start; {versions}; best of up to "
-        f"{report['settings']['rounds']} interleaved turns."
+        f"{report['settings']['rounds']} interleaved turns.{_caveat(report)}"
     )
+
+
+def _caveat(report: dict[str, Any]) -> str:
+    """What to distrust: batches on all cores while others were at work; more sessions than one."""
+    sessions = report["settings"].get("sessions")
+    load, out = report["machine"]["load"], f" ({sessions}.)" if sessions else ""
+    if load.replace(".", "").isdigit() and float(load) > 1.0:
+        out += " Other work shared the machine: rows of batches on all cores show no scaling and say nothing about it."
+    return out
 
 
 def save(report: dict[str, Any], path: Path) -> Path:
