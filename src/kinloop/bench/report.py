@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from kinloop.bench import accuracy, chains, clusters, growth, motion, osim, peer_tables
 from kinloop.bench.blocks import Section
-from kinloop.bench.timing import QUICK, Effort, machine
+from kinloop.bench.timing import QUICK, Effort, machine, no_collector
 from kinloop.errors import KinloopError, MethodError
 
 Tasks = dict[str, Callable[[], Any]]
@@ -54,13 +54,14 @@ def run(which: str = "all", quick: bool = False, progress: Progress | None = Non
         "parts": {part: {} for part in GROUPS[which]}, "failed": {},
     }  # fmt: skip
     begin = time.perf_counter()
-    for k, (part, label, task) in enumerate(todo):
-        if progress:
-            progress(k, len(todo), f"{part}: {label}")
-        try:
-            report["parts"][part][label] = task()
-        except KinloopError as failure:
-            report["failed"][f"{part}: {label}"] = str(failure)
+    with no_collector():
+        for k, (part, label, task) in enumerate(todo):
+            if progress:
+                progress(k, len(todo), f"{part}: {label}")
+            try:
+                report["parts"][part][label] = task()
+            except KinloopError as failure:
+                report["failed"][f"{part}: {label}"] = str(failure)
     report["seconds"] = round(time.perf_counter() - begin, 1)
     return report
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib.metadata
 import os
 import platform
@@ -31,6 +32,18 @@ QUICK = Effort(rounds=40, quick=True)
 
 Step = Callable[[str], Any]
 """Called with what is being measured, before it is."""
+
+
+@contextlib.contextmanager
+def no_collector() -> Iterator[None]:
+    """Keep Python's garbage collector out of the measurements, as timeit does."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 @contextlib.contextmanager
