@@ -251,7 +251,11 @@ for path in json.loads(sys.argv[1]):
     except ModelError as error:
         pass
     slowest = max(slowest, time.perf_counter() - start)
-print(json.dumps([opened, slowest, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+try:  # this program's own peak; ru_maxrss would count the process it was forked from too
+    peak = int(next(x for x in open("/proc/self/status") if x.startswith("VmHWM")).split()[1])
+except OSError:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(json.dumps([[x for x in opened if x != "/proc/self/status"], slowest, peak / 1024]))
 """
 
 

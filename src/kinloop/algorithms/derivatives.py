@@ -44,10 +44,16 @@ def partials(tree: ClusterTree, q: Array, v: Array, a: Array) -> tuple[Array, Ar
     """d tau/dq and d tau/dv at constant a, however a came about."""
     if not sc.is_symbolic(q, v, a):
         return _traced(tree)(q, v, a)
-    tau = cluster_rnea(tree, q, v, a)
-    dq = [sc.jvp(tau, q, direction, hold=a) for direction in tangent_directions(tree, q)]
-    dv = [sc.jvp(tau, v, unit, hold=a) for unit in np.eye(tree.nv)]
-    return (np.stack(dq, axis=1), np.stack(dv, axis=1)) if tree.nv else (np.zeros((0, 0)), np.zeros((0, 0)))
+    if not tree.nv:
+        return np.zeros((0, 0)), np.zeros((0, 0))
+    # Symbols of its own hold a still: with a = forward dynamics the trace would fold tau back to what it was.
+    graph = next(x.graph for x in (*q, *v, *a) if isinstance(x, sc.Symbol))
+    held = graph.inputs("held acceleration", tree.nv)
+    tau = cluster_rnea(tree, q, v, held)
+    dq = [sc.jvp(tau, q, direction) for direction in tangent_directions(tree, q)]
+    dv = [sc.jvp(tau, v, unit) for unit in np.eye(tree.nv)]
+    back = dict(zip(held, a, strict=True))
+    return sc.substitute(np.stack(dq, axis=1), back), sc.substitute(np.stack(dv, axis=1), back)
 
 
 def inverse_dynamics_derivatives(tree: ClusterTree, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:

@@ -1,7 +1,7 @@
 """Symbolic scalars for NumPy object arrays: the language algorithms are traced in."""
 
 from kinloop.scalar.derivatives import jacobian, jvp, vjp
-from kinloop.scalar.function import Function, repeat, trace, unrolled
+from kinloop.scalar.function import Function, repeat, substitute, trace, unrolled
 from kinloop.scalar.functions import absolute as abs
 from kinloop.scalar.functions import (
     acos,
@@ -28,5 +28,5 @@ from kinloop.scalar.graph import Graph, Symbol
 __all__ = [
     "Function", "Graph", "Symbol", "abs", "acos", "asin", "atan", "atan2", "cos", "exp", "floor", "is_symbolic",
     "jacobian", "jvp", "log", "logical_and", "logical_not", "logical_or", "maximum", "minimum", "repeat", "sin",
-    "sqrt", "tan", "trace", "unrolled", "vjp", "where",
+    "sqrt", "substitute", "tan", "trace", "unrolled", "vjp", "where",
 ]  # fmt: skip

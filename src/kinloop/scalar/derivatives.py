@@ -70,12 +70,11 @@ def partials(s: Symbol) -> list[Any]:
     return [0.0] * len(s.args)  # inputs, constants, truth values, floor
 
 
-def jvp(outputs: np.ndarray, inputs: Vector, directions: Vector, hold: Vector = ()) -> np.ndarray:
-    """Derivative of `outputs` along one direction in input space (forward mode), what is in `hold` held constant."""
+def jvp(outputs: np.ndarray, inputs: Vector, directions: Vector) -> np.ndarray:
+    """Derivative of `outputs` along one direction in input space (forward mode)."""
     tangent: dict[int, Any] = {x.index: d for x, d in zip(inputs, directions, strict=True)}
-    held = {x.index for x in hold if isinstance(x, Symbol)}
-    for s in reachable(np.asarray(outputs, dtype=object).flat, held):
-        if s.index in held or s.index in tangent or not any(a.index in tangent for a in s.args):
+    for s in reachable(np.asarray(outputs, dtype=object).flat):
+        if s.index in tangent or not any(a.index in tangent for a in s.args):
             continue
         total: Any = 0.0
         for argument, slope in zip(s.args, partials(s), strict=True):

@@ -113,6 +113,16 @@ def _evaluate(s: Symbol, given: dict[str, Any], value: dict[int, Any]) -> Any:
     return call(*args)
 
 
+def substitute(outputs: np.ndarray, replacements: Mapping[Symbol, Any]) -> np.ndarray:
+    """`outputs` with some symbols replaced by others, or by numbers; what does not depend on them stays."""
+    value: dict[int, Any] = {s.index: x for s, x in replacements.items()}
+    for s in reachable(outputs.flat):
+        if s.index not in value and any(a.index in value for a in s.args):
+            known = {a.index: constant_value(a) if a.op == "const" else a for a in s.args}
+            value[s.index] = _evaluate(s, {}, known | {k: value[k] for k in known if k in value})
+    return _filled(outputs, {s.index: s for s in reachable(outputs.flat)} | value)
+
+
 def trace(f: Callable, inputs: Mapping[str, int], output: str = "out") -> Function:
     """Run `f` on symbols, one object array per input, and keep what it computes.
 

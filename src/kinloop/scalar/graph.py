@@ -11,7 +11,7 @@ Numbers and symbols mix freely: an operation whose result is known returns a pla
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Any, Union
 
 import numpy as np
@@ -379,14 +379,13 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     return graph.node("where", (condition, lift(graph, a), lift(graph, b)))
 
 
-def reachable(outputs: Iterable[Any], leaves: Collection[int] = ()) -> list[Symbol]:
-    """The nodes that `outputs` depend on, in an order of evaluation; not beyond the nodes numbered in `leaves`."""
+def reachable(outputs: Iterable[Any]) -> list[Symbol]:
+    """The nodes that `outputs` depend on, in an order of evaluation."""
     seen: dict[int, Symbol] = {}
     stack = [s for s in outputs if isinstance(s, Symbol)]
     while stack:
         s = stack.pop()
         if s.index not in seen:
             seen[s.index] = s
-            if s.index not in leaves:
-                stack.extend(s.args)
+            stack.extend(s.args)
     return [seen[i] for i in sorted(seen)]
