@@ -6,9 +6,8 @@ import importlib
 from typing import Any
 
 from kinloop import robots, scalar
-from kinloop.algorithms.constrained_methods import CONSTRAINED as _CONSTRAINED
-from kinloop.algorithms.motion_constraints import Closure, Point, Rows, Weld
 from kinloop.algorithms.registry import QUANTITIES as _QUANTITIES
+from kinloop.compute import constrained_quantities
 from kinloop.errors import KinloopError, LoopNotClosed, ModelError
 from kinloop.model import Body, Builder, Frame, Joint, Mechanism
 from kinloop.robot import Robot
@@ -21,7 +20,9 @@ __all__ = [
 ]  # fmt: skip
 
 # Imported when first asked for, so that `import kinloop` stays quick.
+_CONSTRAINTS = "kinloop.algorithms.motion_constraints"
 _LAZY = {
+    **{name: (_CONSTRAINTS, name) for name in ("Closure", "Point", "Rows", "Weld")},
     "io": ("kinloop.io", None),
     "convert": ("kinloop.io", "convert"),
     "sim": ("kinloop.sim", None),
@@ -54,4 +55,4 @@ def load(path: Any, floating_base: bool | None = None, backend: str = "kernel", 
 
 def quantities() -> list[str]:
     """Names of everything a robot can compute and compile."""
-    return [*_QUANTITIES, *_CONSTRAINED]
+    return [*_QUANTITIES, *constrained_quantities()]

@@ -168,3 +168,10 @@ def function_digests(tree: ClusterTree) -> tuple[str, ...]:
         call = part.phi if isinstance(part, LoopFunction) else part.gamma
         out.append(function_digest(derivatives(call, types, kind)))
     return tuple(out)
+
+
+def constrained_quantities() -> list[str]:
+    """Quantities of constrained motion, which take a list of constraints."""
+    from kinloop.algorithms.constrained_methods import CONSTRAINED
+
+    return list(CONSTRAINED)

@@ -7,14 +7,12 @@ on first use and cached on disk; `backend="numpy"` keeps to the readable algorit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kinloop import compute, compute_constrained
+from kinloop import compute
 from kinloop.algorithms.articulated import check_regular
-from kinloop.algorithms.constrained_methods import CONSTRAINED
-from kinloop.algorithms.motion_constraints import MotionConstraint
 from kinloop.algorithms.reactions import Reactions, reactions
 from kinloop.algorithms.registry import QUANTITIES
 from kinloop.clusters import ClusterTree, assembly, close, grow, neutral, random_closed
@@ -23,6 +21,9 @@ from kinloop.constraints import rows_of
 from kinloop.errors import LoopNotClosed, MethodError, unknown
 from kinloop.model import Mechanism
 from kinloop.spatial import Transform
+
+if TYPE_CHECKING:
+    from kinloop.algorithms.motion_constraints import MotionConstraint
 
 Array = np.ndarray
 
@@ -234,18 +235,24 @@ class Robot:
         the shortest multipliers; conflicting ones an error, or `on_conflict="least_squares"`. The soft methods
         let every row yield by `compliance` times its multiplier.
         """
+        from kinloop import compute_constrained  # when first needed: it takes a tenth of every start
+
         return compute_constrained.constrained_dynamics(
             self, q, v, tau, constraints, method, f_ext, on_conflict, compliance
         )
 
     def delassus(self, q: Any, constraints: Sequence[MotionConstraint], method: str | None = None) -> Array:
         """J M^-1 J^T (m, m) of the rows of motion constraints: inverse_osim, rows chosen by K."""
+        from kinloop import compute_constrained
+
         return compute_constrained.delassus(self, q, constraints, None, method)
 
     def delassus_solve(
         self, q: Any, constraints: Sequence[MotionConstraint], x: Any, method: str | None = None
     ) -> Array:
         """(J M^-1 J^T)^-1 x: the multipliers that give the rows the accelerations x, without the dense matrix."""
+        from kinloop import compute_constrained
+
         return compute_constrained.delassus(self, q, constraints, x, method)
 
     def reactions(self, q: Any, v: Any, tau: Any, f_ext: Any = None) -> Reactions:
@@ -327,7 +334,9 @@ class Robot:
         then every name in `parameters` ("torso.mass", "knee.com", "gear.ratio", ...). For constrained motion
         the last input holds the constraints' numbers (accelerations, K, k, at), if they have any.
         """
-        if quantity in CONSTRAINED:
+        if quantity not in QUANTITIES and quantity in compute.constrained_quantities():
+            from kinloop import compute_constrained
+
             placed = compute_constrained.place(self, constraints)
             return compute_constrained.kernel(self, quantity, method, placed, f_ext, str(dtype), cache)
         if quantity not in QUANTITIES:

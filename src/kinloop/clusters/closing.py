@@ -116,7 +116,8 @@ def row_weights(
 
 def closure_pattern(top: Topology, parts: Sequence[Loop | Coupling], dofs: Sequence[int]) -> Array:
     """Which entries of K can be anything but zero, read off its symbols; ratios may all be opened later."""
-    K = stacked_rows(top, parts, dofs, sc.Graph().inputs("q", top.nq)).K
+    linear = all(isinstance(p, LinearCoupling) for p in parts)
+    K = stacked_rows(top, parts, dofs, top.neutral() if linear else sc.Graph().inputs("q", top.nq)).K
     pattern = np.array([isinstance(x, sc.Symbol) or abs(x) > 1e-11 for x in K.flat], dtype=bool).reshape(K.shape)
     row, place = 0, {d: k for k, d in enumerate(dofs)}
     for part in parts:
