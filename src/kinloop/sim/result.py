@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kinloop.errors import MethodError
+from kinloop.sim.parquet import arrow, read_parquet, write_parquet
 from kinloop.spatial.transform import Array
 
 NAMES = {1: "ok", 2: "chart", 3: "open", 4: "diverged"}
@@ -76,35 +77,31 @@ class Rollout:
         return {"t": self.t, **self.records, **last, **flags}
 
     def save(self, path: str | Path) -> Path:
-        """Write all arrays to `.npz`, or the records as a table (one line per row and time) to `.parquet`."""
-        path = Path(path)
-        if path.suffix == ".npz":
-            with path.open("wb") as file:
-                np.savez_compressed(file, **self.arrays())  # type: ignore[arg-type]
-        elif path.suffix == ".parquet":
-            _write_parquet(self, path)
-        else:
-            raise MethodError(f"cannot save to {path.name!r}; give a name that ends in .npz or .parquet")
+        """Write everything to `.npz`, or as a table (one line per row and time) to `.parquet`; `load` reads both."""
+        path = checked_path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".parquet":
+            write_parquet(self, path)
+            return path
+        with path.open("wb") as file:
+            np.savez_compressed(file, **self.arrays())  # type: ignore[arg-type]
         return path
 
 
-def _write_parquet(r: Rollout, path: Path) -> None:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise MethodError("saving to .parquet needs pyarrow; pip install pyarrow, or save to .npz") from None
-    n = len(r.t)
-    rows = len(r.status)
-    table: dict[str, Array] = {"row": np.repeat(np.arange(rows), n), "t": np.tile(r.t, rows)}
-    for name, x in r.records.items():
-        flat = (x[None] if r.single else x).reshape(rows * n, -1)
-        for k in range(flat.shape[1]):
-            table[name if flat.shape[1] == 1 else f"{name}[{k}]"] = flat[:, k]
-    pq.write_table(pa.table(table), path)
+def checked_path(path: str | Path, aim: str = "save to") -> Path:
+    """The path of a saved rollout; an error where it has another ending, or where what writes it is not installed."""
+    path = Path(path)
+    if path.suffix not in (".npz", ".parquet"):
+        raise MethodError(f"cannot {aim} {path.name!r}; give a name that ends in .npz or .parquet")
+    if path.suffix == ".parquet":
+        arrow()
+    return path
 
 
 def load(path: str | Path) -> dict[str, Array]:
-    """Arrays of a saved `.npz` rollout."""
-    with np.load(Path(path), allow_pickle=False) as data:
+    """The arrays of a saved rollout by name, in the shapes they had."""
+    path = checked_path(path, "load")
+    if path.suffix == ".parquet":
+        return read_parquet(path)
+    with np.load(path, allow_pickle=False) as data:
         return {k: data[k] for k in data.files}
