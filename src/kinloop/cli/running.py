@@ -140,10 +140,9 @@ def write_page(r: Run, path: Path, title: str | None = None, notes: str | None =
     from kinloop import viewer
 
     contacts, forces = contact_arrows(r)
-    ground = None if r.sim.ground is None else 0.0
     with progress("recording") as report:
         return viewer.record(
-            r.sim.robot, r.rollout.t, r.first("q"), path, contacts, forces, ground=ground, title=title, notes=notes,
+            r.sim.robot, r.rollout.t, r.first("q"), path, contacts, forces, ground=r.sim.ground, title=title, notes=notes,
             progress=report,
         )  # fmt: skip
 

@@ -46,6 +46,17 @@ class Plane:
         t1, t2 = perpendicular(n)
         return n @ x - self.height, np.stack([n, t1, t2], axis=1)
 
+    def heights(self, x: Any, y: Any) -> Array:
+        """Heights z of the surface at arrays of positions x and y [m]."""
+        a, b, c = self.normal
+        if abs(c) < 1e-9:
+            raise MethodError(f"a plane with the normal {self.normal} is upright; it has no heights over x and y")
+        return (self.height - a * np.asarray(x) - b * np.asarray(y)) / c
+
+    def normals(self, x: Any, y: Any) -> Array:
+        """Unit normals (..., 3) at arrays of positions x and y."""
+        return np.broadcast_to(self.normal, (*np.broadcast_shapes(np.shape(x), np.shape(y)), 3))
+
 
 @dataclass(frozen=True)
 class HeightField:
@@ -97,6 +108,23 @@ class HeightField:
         n = np.array([-a, -b, 1.0]) / sc.sqrt(1.0 + a * a + b * b)
         t1 = np.array([1.0, 0.0 * a, a]) / sc.sqrt(1.0 + a * a)
         return (x[2] - h[0]) * n[2], np.stack([n, t1, cross(n, t1)], axis=1)
+
+    def heights(self, x: Any, y: Any) -> Array:
+        """Heights z of the surface at arrays of positions x and y [m]."""
+        return self._batch(x, y)[..., 0]
+
+    def normals(self, x: Any, y: Any) -> Array:
+        """Unit normals (..., 3) at arrays of positions x and y."""
+        h = self._batch(x, y)
+        n = np.stack([-h[..., 1], -h[..., 2], np.ones(h.shape[:-1])], axis=-1)
+        return n / np.linalg.norm(n, axis=-1, keepdims=True)
+
+    def _batch(self, x: Any, y: Any) -> Array:
+        """Height and slopes (..., 3) at arrays of positions; not finite where the function is not defined."""
+        p = np.broadcast_arrays(np.asarray(x, dtype=float), np.asarray(y, dtype=float))
+        with np.errstate(all="ignore"):
+            h, slope = self._function(p)  # type: ignore[attr-defined]
+        return np.stack([np.broadcast_to(np.asarray(a, dtype=float), p[0].shape) for a in (*h, *slope)], axis=-1)
 
 
 def _hats(nodes: Array, x: Any) -> Array:

@@ -13,6 +13,7 @@ from kinloop.model.joints import Prismatic
 from kinloop.robot import Robot
 from kinloop.spatial.transform import Array
 from kinloop.viewer import page
+from kinloop.viewer.ground import Ground, as_ground, covers, draw_ground
 from kinloop.viewer.scene import Scene
 
 STRIDE = 0.1
@@ -87,7 +88,7 @@ class Viewer:
     """A live view of a robot: `update(q)` moves it, `play(times, Q)` shows a motion, `stop()` ends it."""
 
     def __init__(
-        self, robot: Robot, q: Any = None, port: int = 8080, ground: float | None = None, axes: bool = False
+        self, robot: Robot, q: Any = None, port: int = 8080, ground: Ground | float | None = None, axes: bool = False
     ) -> None:
         self.robot = robot
         self.coordinates = Coordinates(robot, q)
@@ -95,7 +96,9 @@ class Viewer:
             self.server = page.viser().ViserServer(host="127.0.0.1", port=port, label=robot.name, verbose=False)
         self.scene = Scene(self.server.scene, robot, axes)
         R, p = self.scene.poses(self.coordinates.q)
-        page.dress(self.server, *page.bounds(self.scene.look, R, p), ground)
+        self.area = page.bounds(self.scene.look, R, p)
+        self.ground = as_ground(ground, self.area[0][2])
+        page.dress(self.server, *self.area, self.ground, self.scene.look.size)
         self.scene.move(self.coordinates.q, (R, p))
         self._busy = False
         self._controls(axes)
@@ -136,8 +139,10 @@ class Viewer:
     def _refresh(self, skip: int = -1) -> None:
         """Draw the configuration, and bring the sliders to it."""
         q = self.coordinates.q
+        R, p = self.scene.poses(q)
         with self.server.atomic():
-            self.scene.move(q)
+            self._follow(R, p)
+            self.scene.move(q, (R, p))
         errors = self.robot.loop_error(q)
         self.error.value = f"{float(np.max(errors)) if errors.size else 0.0:.1e}"
         self._busy = True
@@ -148,6 +153,13 @@ class Viewer:
                     slider.value = value
         finally:
             self._busy = False
+
+    def _follow(self, R: Array, p: Array) -> None:
+        """Draw the ground anew where the robot, at one or many poses, leaves what is drawn of it."""
+        low, high = page.bounds(self.scene.look, R, p)
+        if not covers(self.ground, self.area, low, high):
+            self.area = low, high
+            draw_ground(self.server.scene, self.ground, low, high, self.scene.look.size)
 
     def update(self, q: Any) -> None:
         """Show the configuration q; loops that stand open in it are closed first."""
@@ -160,6 +172,7 @@ class Viewer:
 
         times, Q = np.asarray(times, dtype=float), np.atleast_2d(checked("Q", Q, self.robot.nq))
         R, p = self.scene.poses(Q)
+        self._follow(R, p)
         start = time.perf_counter()
         for k in frame_indices(times, 50.0 / speed):
             time.sleep(max(0.0, (times[k] - times[0]) / speed - (time.perf_counter() - start)))
@@ -182,6 +195,8 @@ class Viewer:
             self.server.stop()
 
 
-def show(robot: Robot, q: Any = None, *, port: int = 8080, ground: float | None = None, axes: bool = False) -> Viewer:
-    """Open a live view of a robot at q (its neutral configuration if left out); see `Viewer.url`."""
+def show(
+    robot: Robot, q: Any = None, *, port: int = 8080, ground: Ground | float | None = None, axes: bool = False
+) -> Viewer:
+    """Open a live view of a robot at q (its neutral configuration if left out) on a ground; see `Viewer.url`."""
     return Viewer(robot, q, port, ground, axes)

@@ -14,6 +14,7 @@ import numpy as np
 from kinloop.errors import MethodError
 from kinloop.robot import Robot
 from kinloop.spatial.transform import Array
+from kinloop.viewer.ground import Ground, clearance, draw_ground
 from kinloop.viewer.looks import Look
 from kinloop.viewer.shapes import half_extent
 
@@ -48,19 +49,13 @@ def bounds(look: Look, R: Array, p: Array) -> tuple[Array, Array]:
     return (a, b) if np.linalg.norm(b - a) > 1e-6 else (a - 0.1, b + 0.1)
 
 
-def dress(server: Any, low: Array, high: Array, ground: float | None) -> None:
-    """Ground, light and camera for what lies between two corners."""
+def dress(server: Any, low: Array, high: Array, ground: Ground, size: float) -> None:
+    """Ground, light and camera for a robot `size` metres large that moves between two corners."""
     scene = server.scene
     scene.set_up_direction("+z")
     scene.world_axes.visible = False
+    draw_ground(scene, ground, low, high, size)
     span = float(np.linalg.norm(high - low))
-    cell = 10.0 ** np.round(np.log10(span / 8))
-    z = float(low[2]) if ground is None else ground
-    scene.add_grid(
-        "/ground", width=400 * cell, height=400 * cell, cell_size=cell, section_size=5 * cell,
-        position=(0.0, 0.0, z - 1e-4 * span), plane_color=(236, 239, 243), plane_opacity=1.0, shadow_opacity=0.35,
-        cell_color=(206, 212, 220), section_color=(168, 177, 190), fade_distance=12 * span, fade_strength=1.5,
-    )  # fmt: skip
     # lamps instead of an environment map: that one takes software renderers half a minute
     scene.configure_default_lights(True, cast_shadow=True)
     scene.configure_environment_map(None)
@@ -71,9 +66,23 @@ def dress(server: Any, low: Array, high: Array, ground: float | None) -> None:
     camera = server.initial_camera
     camera.up = (0.0, 0.0, 1.0)
     camera.look_at = tuple(middle)
-    camera.position = tuple(middle + 1.3 * span * np.array([0.78, -0.92, 0.42]) / np.sqrt(0.78**2 + 0.92**2 + 0.42**2))
+    camera.position = tuple(eye(middle, span, ground))
     camera.near, camera.far = 1e-3 * span, 100.0 * span
     camera.fov = 0.75
+
+
+def eye(middle: Array, span: float, ground: Ground) -> Array:
+    """Where to look from: from the front right, else from the first side where no ground is in the way."""
+    views = []
+    for rise in (0.42, 1.0):
+        for turn in np.pi / 4 * np.array([0, 1, -1, 2, -2, 3, -3, 4]):
+            c, s = np.cos(turn), np.sin(turn)
+            way = np.array([0.78 * c + 0.92 * s, 0.78 * s - 0.92 * c, rise])
+            views.append(1.3 * span * way / np.linalg.norm(way))
+    sight = np.linspace(0.3, 1.0, 30)[:, None]
+    # a tenth of the span is clear enough; rounded, so that on level ground all sides are equal
+    room = [round(min(clearance(ground, middle + sight * v) / span, 0.1), 3) for v in views]
+    return middle + views[int(np.argmax(room))]
 
 
 def caption(robot: Robot, look: Look, title: str | None, notes: str | None = None) -> str:

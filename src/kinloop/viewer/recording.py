@@ -13,6 +13,7 @@ from kinloop.errors import MethodError, ShapeError
 from kinloop.robot import Robot
 from kinloop.spatial.transform import Array
 from kinloop.viewer import page
+from kinloop.viewer.ground import Ground, as_ground
 from kinloop.viewer.scene import Scene
 
 
@@ -25,7 +26,7 @@ def record(
     forces: Any = None,
     *,
     fps: float = 50.0,
-    ground: float | None = None,
+    ground: Ground | float | None = None,
     axes: bool = False,
     title: str | None = None,
     notes: str | None = None,
@@ -34,7 +35,8 @@ def record(
     """Write the motion Q (N, nq) at the times (N,) [s] to an HTML file that plays by itself.
 
     `contacts` and `forces` (N, C, 3) are points and forces on the robot in the world, drawn as arrows.
-    `ground` is the height of the ground; None puts it below the robot. One configuration makes a still.
+    `ground` is what the robot moves on, or its height; None puts level ground below the robot. One configuration
+    makes a still.
     """
     path = page.checked_path(path)
     times, Q = _motion(robot, times, Q)
@@ -45,7 +47,8 @@ def record(
     try:
         scene = Scene(server.scene, robot, axes)
         R, p = scene.poses(Q[frames])
-        page.dress(server, *page.bounds(scene.look, R, p), ground)
+        low, high = page.bounds(scene.look, R, p)
+        page.dress(server, low, high, as_ground(ground, low[2]), scene.look.size)
         scene.move(Q[frames[0]], (R[0], p[0]))
         if points is not None:
             scene.push(points[frames[0]], pushes[frames[0]])
