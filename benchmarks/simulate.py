@@ -46,9 +46,9 @@ class Ours:
         self.loop = float(np.max(run.loop_error, initial=0.0))
         self.status = int(run.status[0])
         rows = sim.rows_of(run.final)
-        rows.bounds[:, 2] = 1e9
+        rows.until[:] = 1e9
         self.state = [np.repeat(rows.state[name], ROWS, axis=0) for name in FEEDBACK]
-        self.bounds = np.repeat(rows.bounds, ROWS, axis=0)
+        self.until = np.repeat(rows.until, ROWS, axis=0)
         self.operations = sim.engine().step.operations["total"]
         self.time()
 
@@ -56,7 +56,7 @@ class Ours:
         """Seconds per step and row."""
         begin = time.perf_counter()
         self.sim.engine().step.iterate(
-            *self.state, self.u, self.bounds, steps=STEPS, feedback={name: f"{name}_next" for name in FEEDBACK},
+            *self.state, self.u, self.until, steps=STEPS, feedback={name: f"{name}_next" for name in FEEDBACK},
             every=STEPS, threads=1,
         )  # fmt: skip
         return (time.perf_counter() - begin) / STEPS / ROWS

@@ -13,10 +13,10 @@ from kinloop.robots.shapes import bar, box
 def crank_rocker(independent: str | None = None) -> kl.Robot:
     """A Grashof four-bar whose crank can turn fully; no configuration of it is singular in all charts."""
     b = Builder("crank_rocker")
-    b.body("crank", axis="y", **bar(0.5, 1.0))
-    b.body("coupler", "crank", axis="y", at=(1.0, 0, 0), **bar(0.8, 3.0))
-    b.body("rocker", axis="y", at=(3.0, 0, 0), **bar(0.6, 2.5))
-    b.loop("pin", "coupler", "rocker", axis="y", at=(3.0, 0, 0), at_successor=(2.5, 0, 0))
+    b.body("crank", axis="y", **bar(0.5, 0.2))
+    b.body("coupler", "crank", axis="y", at=(0.2, 0, 0), **bar(0.8, 0.6))
+    b.body("rocker", axis="y", at=(0.6, 0, 0), **bar(0.6, 0.5))
+    b.loop("pin", "coupler", "rocker", axis="y", at=(0.6, 0, 0), at_successor=(0.5, 0, 0))
     if independent:
         b.independent = [independent]
     return b.build()

@@ -144,7 +144,7 @@ class Course:
         if volume < watch[k, 2]:
             watch[k, 2] = volume
         rows.state["q"][k], rows.state["qd"][k] = self.x[: self.field.nq], self.x[self.field.nq :]
-        if not self.field.engine.gauge.typical or (reach <= rows.bounds[k, 0] and volume >= rows.bounds[k, 1]):
+        if not self.field.engine.gauge.typical or (reach <= watch[k, 3] and volume >= watch[k, 4]):
             return False
         before = self.field
         rows.recharted(k)

@@ -31,16 +31,17 @@ class Engine:
     """The step of a robot in certain charts, compiled, and what is needed to read its states."""
 
     def __init__(
-        self, robot: Robot, tree: ClusterTree, drive: Drive, samples: dict, dt: float, method: str, contact: Any
-    ) -> None:
+        self, robot: Robot, tree: ClusterTree, drive: Drive, samples: dict, dt: float, method: str, contact: Any,
+        substeps: int = 1,
+    ) -> None:  # fmt: skip
         self.tree = tree
         self.robot = Robot(robot.mechanism, robot.backend, _tree=tree)
         self.gauge = Gauge(tree, samples)
         implicit = implicit_tree(tree, drive, dt) if method == "semi_implicit" else tree
-        self.stepper = Stepper(implicit, tree, drive, self.gauge, dt, method, contact)
+        self.stepper = Stepper(implicit, tree, drive, self.gauge, dt, method, contact, substeps)
         self._base = (facts(robot.mechanism), function_digests(tree), charts_key(tree))
         numbers = (tuple(map(tuple, self.gauge.scale.values())), tuple(self.gauge.typical.values()))
-        self._key = (*self._base, drive.key, numbers, dt, method, contact.key if contact else None)
+        self._key = (*self._base, drive.key, numbers, dt, method, substeps, contact.key if contact else None)
         self._step: Any = None
         self._loops: Any = None
 
@@ -73,28 +74,28 @@ class Engine:
         return self._loops(q)
 
     def advance(
-        self, state: Mapping[str, Array], u: Array, bounds: Array, steps: int, every: int, keep: tuple[str, ...],
+        self, state: Mapping[str, Array], u: Array, until: Array, steps: int, every: int, keep: tuple[str, ...],
         threads: int | None,
     ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
         """`steps` steps of all rows under u (B, steps or 1, nu): the last state, and outputs kept (B, n, ...)."""
         state = {name: np.ascontiguousarray(state[name]) for name in FEEDBACK}
         if isinstance(self.step, Interpreted):
-            return self._interpreted(state, u, bounds, steps, every, keep)
+            return self._interpreted(state, u, until, steps, every, keep)
         held = u.shape[1] == 1
         out = self.step.iterate(
-            *state.values(), np.ascontiguousarray(u[:, 0] if held else u[:, :steps]), bounds,
+            *state.values(), np.ascontiguousarray(u[:, 0] if held else u[:, :steps]), until,
             steps=steps, feedback={name: f"{name}_next" for name in FEEDBACK}, stepped=() if held else ("u",),
             every=every if keep else steps, threads=threads,
         )  # fmt: skip
         return {name: out[f"{name}_next"] for name in FEEDBACK}, {name: out[name] for name in keep}
 
     def _interpreted(
-        self, state: dict[str, Array], u: Array, bounds: Array, steps: int, every: int, keep: tuple[str, ...]
+        self, state: dict[str, Array], u: Array, until: Array, steps: int, every: int, keep: tuple[str, ...]
     ) -> tuple[dict[str, Array], dict[str, Array]]:
         kept: dict[str, list[Array]] = {name: [] for name in keep}
         for k in range(steps):
             row = u[:, min(k, u.shape[1] - 1)]
-            out = dict(zip(self.step.outputs, self.step(*state.values(), row, bounds), strict=True))
+            out = dict(zip(self.step.outputs, self.step(*state.values(), row, until), strict=True))
             state = {name: out[f"{name}_next"] for name in FEEDBACK}
             if (k + 1) % every == 0:
                 for name in keep:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinloop import scalar as sc
 from kinloop.algorithms.articulated import Articulated, articulate
 from kinloop.algorithms.cluster_aba import accelerations, body_bias
 from kinloop.algorithms.kinematics import Motion, motion, scatter
@@ -117,21 +118,39 @@ def position_rate(top: Topology, q: Array, qd: Array) -> Array:
 def state_rate(tree: ClusterTree, drive: Drive, x: tuple[Array, Array], u: Array) -> tuple[Array, Array]:
     """Rates of x = (q, qd), by (1)."""
     q = project_position(tree, x[0])
-    v = project_velocity(tree, q, x[1])[tree.independent_dofs]
-    s = smooth(tree, drive, q, v, u)
-    return position_rate(tree.top, q, s.qd), spanning(tree, s.kin, s.a) + s.g
+    return closed_rate(tree, drive, (q, project_velocity(tree, q, x[1])), u)
+
+
+def closed_rate(tree: ClusterTree, drive: Drive, x: tuple[Array, Array], u: Array) -> tuple[Array, Array]:
+    """Rates of x = (q, qd) on closed loops."""
+    s = smooth(tree, drive, x[0], x[1][tree.independent_dofs], u)
+    return position_rate(tree.top, x[0], s.qd), spanning(tree, s.kin, s.a) + s.g
 
 
 def runge_kutta(tree: ClusterTree, drive: Drive, q: Array, qd: Array, u: Array, h: float) -> tuple[Array, Array, Any]:
-    """(q, v) after the classical step of order 4, closed, and the size of the last correction."""
+    """(q, qd) after the classical step of order 4, closed, and the size of the last correction."""
 
     def ahead(k: tuple[Array, Array], part: float) -> tuple[Array, Array]:
         return q + part * h * k[0], qd + part * h * k[1]
 
-    k1 = state_rate(tree, drive, (q, qd), u)
+    k1 = closed_rate(tree, drive, (q, qd), u)
     k2 = state_rate(tree, drive, ahead(k1, 0.5), u)
     k3 = state_rate(tree, drive, ahead(k2, 0.5), u)
     k4 = state_rate(tree, drive, ahead(k3, 1.0), u)
     q, qd = (x + (h / 6.0) * (a + 2.0 * (b + c) + d) for x, a, b, c, d in zip((q, qd), k1, k2, k3, k4, strict=True))
     q, correction = closest(tree, q)
-    return q, project_velocity(tree, q, qd)[tree.independent_dofs], correction
+    return q, project_velocity(tree, q, qd), correction
+
+
+def runge_kutta_steps(
+    tree: ClusterTree, drive: Drive, q: Array, qd: Array, u: Array, h: float, n: int
+) -> tuple[Array, Array, Any]:
+    """(q, qd) after the time h in n classical steps, and the largest last correction: one rolled loop."""
+    nq = len(q)
+
+    def body(carry: Array, given: Array) -> Array:
+        q, qd, correction = runge_kutta(tree, drive, carry[:nq], carry[nq:-1], given, h / n)
+        return np.array([*q, *qd, sc.maximum(carry[-1], correction)])
+
+    end = sc.repeat(n, body, np.array([*q, *qd, 0.0]), u)
+    return end[:nq], end[nq:-1], end[-1]

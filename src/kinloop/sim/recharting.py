@@ -14,11 +14,16 @@ from kinloop.algorithms.kinematics import joint_pose
 from kinloop.clusters import Chart, Cluster, ClusterTree
 from kinloop.clusters.charts import choose
 from kinloop.clusters.closing import close_parts
-from kinloop.sim.closing import coordinate_scales, loops
+from kinloop.sim.actuation import Drive, joint_forces
+from kinloop.sim.closing import coordinate_scales, determinant, loops
+from kinloop.sim.flight import smooth, spanning
 from kinloop.spatial.transform import Array
 
 SINGULAR = 1e-6
 """Loops whose smallest singular value has fallen to this part of its usual size have no direction at q itself."""
+
+LANDING = 0.2
+"""A passage ends at least this part of a step beyond the singular configuration."""
 
 
 def best_chart(c: Cluster, K: Array, scale: Array) -> Chart | None:
@@ -42,7 +47,7 @@ def best_chart(c: Cluster, K: Array, scale: Array) -> Chart | None:
     return chart
 
 
-def rechart(tree: ClusterTree, q: Array, samples: dict[int, list[Array]]) -> ClusterTree:
+def rechart(tree: ClusterTree, q: Array) -> ClusterTree:
     """The tree with the best charts at q in all loop clusters."""
     charts: dict[int, Chart] = {}
     for c in loops(tree):
@@ -77,27 +82,70 @@ class Passage(NamedTuple):
     steps: int
 
 
-def pass_over(tree: ClusterTree, q: Array, qd: Array, dt: float, samples: dict[int, list[Array]]) -> Passage | None:
-    """Step straight along qd over a singular configuration and close there: the branch the motion was on.
+def orientation(tree: ClusterTree, q: Array) -> Array:
+    """det K_d of every block of the loops' charts: where one changes sign the loops lose rank."""
+    out = []
+    for c in loops(tree):
+        K = tree.rows(c, q).K
+        out += [float(determinant(K[np.ix_(list(rows), list(columns))])) for rows, columns in c.chart.blocks]
+    return np.array(out)
 
-    The speed there is the one that keeps the energy. Takes more steps at once while it would land on a
-    singular configuration; None if there is no way.
+
+def ahead(tree: ClusterTree, q: Array, step: Array) -> Array | None:
+    """q moved straight on by a spanning step, its loops closed there; None if they do not close."""
+    q = tree.top.integrate(q, step)
+    for c in loops(tree):
+        q, error = close_parts(tree.top, c.parts, c.dofs, q)
+        if not error < 1e-10:
+            return None
+    return q
+
+
+def approach(tree: ClusterTree, q: Array, step: Array) -> float:
+    """How much of its distance to a singular configuration, in det K_d, a step covers: above 1 it passes it."""
+    there = ahead(tree, q, step)
+    if there is None:
+        return 0.0
+    here = orientation(tree, q)
+    return float(np.max(1.0 - orientation(tree, there) / here))
+
+
+def pass_over(tree: ClusterTree, drive: Drive, q: Array, qd: Array, u: Array, dt: float) -> Passage | None:
+    """Step straight over a singular configuration and close there: the branch the motion was on.
+
+    Straight on with the acceleration at q, to second order; the speed is then the one that the energy says.
+    Takes more steps at once while it would land too near the singular configuration; None if there is no way.
     """
-    top = tree.top
+    s = smooth(tree, drive, q, qd[tree.independent_dofs], u)
+    qdd = spanning(tree, s.kin, s.a) + s.g
+    bent = np.all(np.isfinite(qdd)) and np.max(np.abs(qdd)) * dt < np.max(np.abs(qd))
+    qdd = qdd if bent else np.zeros_like(qd)
+    here = np.abs(orientation(tree, q))
     for steps in (1, 2, 3, 5):
-        trial = top.integrate(q, qd * (dt * steps))
-        errors = [0.0]
-        for c in loops(tree):
-            trial, error = close_parts(top, c.parts, c.dofs, trial)
-            errors.append(error)
-        if max(errors) < 1e-10 and smallest_singular(tree, trial, samples) > SINGULAR:
-            there = rechart(tree, trial, samples)
-            v = project(there, trial, qd)[there.independent_dofs]
-            before = spanning_kinetic(tree, q, qd) + potential_energy(tree, q) - potential_energy(tree, trial)
-            after = kinetic_energy(there, trial, v)
-            scale = np.sqrt(max(before, 0.0) / after) if after > 0 else 1.0
-            return Passage(there, trial, v * (scale if 0.5 < scale < 2.0 else 1.0), steps)
+        h = dt * steps
+        trial = ahead(tree, q, h * (qd + 0.5 * h * qdd))
+        if trial is None:
+            continue
+        there = np.abs(orientation(tree, trial))
+        if np.any(there * steps < LANDING * (here + there)):
+            continue
+        after = rechart(tree, trial)
+        v = project(after, trial, qd + h * qdd)
+        return Passage(after, trial, _with_energy(tree, after, drive, (q, qd), (trial, v), u, h), steps)
     return None
+
+
+def _with_energy(
+    tree: ClusterTree, after: ClusterTree, drive: Drive, x: tuple[Array, Array], y: tuple[Array, Array], u: Array,
+    h: float,
+) -> Array:  # fmt: skip
+    """The independent velocity at y with the energy it has after the work done since x, a time h before."""
+    work = 0.5 * h * sum(float(joint_forces(drive, *z, u) @ z[1]) for z in (x, y))
+    left = spanning_kinetic(tree, *x) + potential_energy(tree, x[0]) - potential_energy(tree, y[0]) + work
+    v = y[1][after.independent_dofs]
+    has = kinetic_energy(after, y[0], v)
+    scale = np.sqrt(max(left, 0.0) / has) if has > 0 else 1.0
+    return v * (scale if 0.5 < scale < 2.0 else 1.0)
 
 
 def spanning_kinetic(tree: ClusterTree, q: Array, qd: Array) -> float:

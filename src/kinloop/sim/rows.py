@@ -11,19 +11,17 @@ from collections.abc import Callable
 import numpy as np
 
 from kinloop.clusters import ClusterTree
+from kinloop.sim.actuation import Drive
 from kinloop.sim.engine import FEEDBACK, Engine, charts_key
-from kinloop.sim.recharting import SINGULAR, pass_over, project, rechart, smallest_singular
-from kinloop.sim.steps import CHART, DIVERGED, OPEN, RUNNING
+from kinloop.sim.recharting import SINGULAR, approach, pass_over, project, rechart, smallest_singular
+from kinloop.sim.steps import CHART, DIVERGED, OPEN, REACH, RUNNING, VOLUME
 from kinloop.spatial.transform import Array
-
-REACH = 4.0
-"""A chart is left when swapping two coordinates would make it four times better; a new one starts at 1 or below."""
-
-VOLUME = 0.02
-"""Rows of loops are chosen anew when their volume has fallen to this part of the typical one."""
 
 NEAR = 1e-2
 """Below this part of the typical volume a configuration counts as nearly singular, and the row is flagged."""
+
+NEXT = 1.25
+"""How far ahead a row looks for singular configurations [steps]."""
 
 PATIENCE = 12
 
@@ -31,11 +29,11 @@ PATIENCE = 12
 class Rows:
     """A batch of rows: state per row, charts per row, what happened to each."""
 
-    def __init__(self, engine_for: Callable[[ClusterTree], Engine], samples: dict, dt: float) -> None:
-        self.engine_for, self.samples, self.dt = engine_for, samples, dt
+    def __init__(self, engine_for: Callable[[ClusterTree], Engine], samples: dict, dt: float, drive: Drive) -> None:
+        self.engine_for, self.samples, self.dt, self.drive = engine_for, samples, dt, drive
         self.engines: list[Engine] = []
         self.state: dict[str, Array] = {}
-        self.bounds = np.zeros((0, 3))
+        self.until = np.zeros((0, 1))
         self.engine_of = np.zeros(0, dtype=int)
         self.changes = np.zeros(0, dtype=int)
         self.singular = np.zeros(0, dtype=bool)
@@ -45,9 +43,9 @@ class Rows:
     def start(self, engine: Engine, q: Array, v: Array, qd: Array, memory: Array) -> None:
         """Rows at closed states (q, v), v in the charts of `engine`, each then in charts that suit it."""
         rows = len(q)
-        watch = np.tile([RUNNING, 0.0, 1.0], (rows, 1))
+        watch = np.tile([RUNNING, 0.0, 1.0, REACH, VOLUME], (rows, 1))
         self.state = {"q": q.copy(), "v": v.copy(), "qd": qd.copy(), "watch": watch, "memory": memory.copy()}
-        self.bounds = np.tile([REACH, VOLUME, 0.0], (rows, 1))
+        self.until = np.zeros((rows, 1))
         self.engine_of = np.full(rows, self.index(engine))
         self.changes, self._tries = np.zeros(rows, dtype=int), np.zeros(rows, dtype=int)
         self.singular = np.zeros(rows, dtype=bool)
@@ -70,10 +68,10 @@ class Rows:
     def stopped(self) -> Array:
         """Rows that wait for help: those that may get it."""
         status, done = self.state["watch"][:, 0], self.state["watch"][:, 1]
-        return np.flatnonzero((status != RUNNING) & (done < self.bounds[:, 2]) & (self._tries < PATIENCE))
+        return np.flatnonzero((status != RUNNING) & (done < self.until[:, 0]) & (self._tries < PATIENCE))
 
-    def help(self, k: int) -> None:
-        """Get row k going again, or leave it stopped for good."""
+    def help(self, k: int, u: Array) -> None:
+        """Get row k, under the control u, going again, or leave it stopped for good."""
         done = self.state["watch"][k, 1]
         self._tries[k] = self._tries[k] + 1 if done == self._last_stop[k] else 1
         self._last_stop[k] = done
@@ -87,23 +85,31 @@ class Rows:
             return
         nearness = smallest_singular(engine.tree, self.state["q"][k], self.samples)
         if self.state["watch"][k, 0] == CHART and nearness > SINGULAR:
-            self._change_charts(k, engine)
+            self._go_on(k, engine, u)
         elif nearness < 1e-3 or (self.state["watch"][k, 0] == OPEN and self._tries[k] > 1):
-            self._pass_over(k, engine)
+            self._pass_over(k, engine.tree, self.state["qd"][k], u)
         elif self.state["watch"][k, 0] == OPEN:
-            self._change_charts(k, engine)
+            self._go_on(k, engine, u)
         else:
             self._tries[k] = PATIENCE
 
-    def _change_charts(self, k: int, engine: Engine) -> None:
+    def _go_on(self, k: int, engine: Engine, u: Array) -> None:
+        """In better charts; past a singular configuration if the next step would meet it."""
         q, v = self.state["q"][k], self.state["v"][k]
-        tree = rechart(engine.tree, q, self.samples)
+        tree = rechart(engine.tree, q)
         with np.errstate(all="ignore"):
             qd = engine.tree.spanning_motion(q, v)[1]
             reach = engine.gauge(q)[0]
         if not (np.all(np.isfinite(qd)) and reach < 1e4):
             qd = project(tree, q, self.state["qd"][k])
-        self.place(k, tree, q, qd)
+        covered = approach(tree, q, NEXT * self.dt * qd)
+        if covered > 1.0:
+            self._pass_over(k, tree, qd, u)
+        else:
+            self.place(k, tree, q, qd)
+            # stop again two steps before a singular configuration, then at every step
+            volume = float(self.engines[self.engine_of[k]].gauge(q)[1])
+            self.state["watch"][k, 4] = min(VOLUME, volume * min(1.0 - 0.6 * covered, max(0.1, 1.8 * covered)))
 
     def place(self, k: int, tree: ClusterTree, q: Array, qd: Array) -> None:
         """Put row k at a spanning state, in the charts of `tree`, and let it run."""
@@ -116,30 +122,23 @@ class Rows:
         self.state["v"][k] = qd[engine.tree.independent_dofs]
         self.state["memory"][k, : engine.tree.nv] = 0.0  # an acceleration in the old coordinates
         self.state["watch"][k, 0] = RUNNING
-        self.bounds[k, :2] = max(REACH, 1.5 * float(reach)), min(VOLUME, 0.1 * float(volume))
+        self.state["watch"][k, 3:] = max(REACH, 1.5 * float(reach)), min(VOLUME, 0.5 * float(volume))
 
     def recharted(self, k: int) -> None:
         """The best charts for row k at its spanning state."""
         engine = self.engines[self.engine_of[k]]
         q, qd = self.state["q"][k].copy(), self.state["qd"][k].copy()
-        self.place(k, rechart(engine.tree, q, self.samples), q, qd)
+        self.place(k, rechart(engine.tree, q), q, qd)
 
-    def _pass_over(self, k: int, engine: Engine) -> None:
+    def _pass_over(self, k: int, tree: ClusterTree, qd: Array, u: Array) -> None:
         self.singular[k] = True
-        passage = pass_over(engine.tree, self.state["q"][k], self.state["qd"][k], self.dt, self.samples)
+        with np.errstate(all="ignore"):
+            passage = pass_over(tree, self.drive, self.state["q"][k], qd, u, self.dt)
         if passage is None:
             self._tries[k] = PATIENCE
             if self.state["watch"][k, 0] == CHART:
                 self.state["watch"][k, 0] = DIVERGED
             return
-        qd = passage.tree.spanning_motion(passage.q, passage.v)[1]
-        self.place(k, passage.tree, passage.q, qd)
-        self.state["watch"][k, 1] = min(self.state["watch"][k, 1] + passage.steps, self.bounds[k, 2])
+        self.place(k, passage.tree, passage.q, passage.tree.spanning_motion(passage.q, passage.v)[1])
+        self.state["watch"][k, 1] = min(self.state["watch"][k, 1] + passage.steps, self.until[k, 0])
         self.state["watch"][k, 2] = 0.0
-
-    def relax_bounds(self) -> None:
-        """Let the bounds of rows that are back in good configurations return to their usual values."""
-        for k in np.flatnonzero(self.bounds[:, 1] < VOLUME):
-            if self.state["watch"][k, 0] == RUNNING:
-                reach, volume = self.engines[self.engine_of[k]].gauge(self.state["q"][k])
-                self.bounds[k, :2] = max(REACH, 1.5 * float(reach)), min(VOLUME, 0.1 * float(volume))

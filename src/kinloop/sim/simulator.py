@@ -35,7 +35,7 @@ class Simulator:
     "semi_implicit" (the default, and the only one that takes contact), "rk4", "adaptive" (to `tolerance`).
     `ground` is a `Plane` or `HeightField`, `contacts` what may touch it (see `candidates.find_candidates`),
     `limits` says whether joint stops and dry friction act (in "semi_implicit" only), `iterations` how often the
-    contact solver sweeps.
+    contact solver sweeps, `substeps` how many classical steps "rk4" takes within one dt.
     Charts change by themselves; `v` is always given and recorded in the robot's own coordinates.
     """
 
@@ -50,13 +50,16 @@ class Simulator:
         limits: bool = True,
         iterations: int = 10,
         tolerance: float = 1e-10,
+        substeps: int = 8,
     ) -> None:
         if integrator not in INTEGRATORS:
             raise MethodError(f"integrator {integrator!r} is not one of {', '.join(map(repr, INTEGRATORS))}")
         if not (np.isfinite(dt) and dt > 0):
             raise MethodError(f"dt must be a positive number of seconds, received {dt!r}")
         self.robot, self.dt, self.integrator, self.ground = robot, float(dt), integrator, ground
-        self.tolerance = float(tolerance)
+        self.tolerance, self.substeps = float(tolerance), int(substeps)
+        if self.substeps < 1:
+            raise MethodError(f"substeps must be at least 1, received {substeps!r}")
         self.drive = make_drive(robot.tree, motors)
         self.contact = self._contact(ground, contacts, limits, iterations)
         self._samples = sample_jacobians(robot.tree)
@@ -89,7 +92,7 @@ class Simulator:
         key = charts_key(tree)
         if key not in self._engines:
             self._engines[key] = Engine(
-                self.robot, tree, self.drive, self._samples, self.dt, self.integrator, self.contact
+                self.robot, tree, self.drive, self._samples, self.dt, self.integrator, self.contact, self.substeps
             )
         return self._engines[key]
 
@@ -129,7 +132,7 @@ class Simulator:
         )
 
     def rows_of(self, state: State) -> Rows:
-        rows = Rows(self.engine, self._samples, self.dt)
+        rows = Rows(self.engine, self._samples, self.dt, self.drive)
         engine = self.engine()
         rows.start(engine, state.q, state.qd[:, engine.tree.independent_dofs], state.qd, state.memory)
         rows.state["watch"][~state.ok, 0] = 4.0
@@ -212,21 +215,21 @@ class Simulator:
 
     def _chunk(self, rows: Rows, u: Array, start: int, n: int, recorder: Recorder, threads: int | None) -> None:
         """Bring every row n steps further, whatever charts it needs on the way."""
-        rows.bounds[:, 2] = start + n
+        rows.until[:] = start + n
         for index in range(len(rows.engines)):
             k = np.flatnonzero(rows.engine_of == index)
             if len(k):
                 self._advance(rows, k, u[k], start, n, recorder, threads)
         while len(waiting := rows.stopped()):
             for k in waiting:
-                rows.help(int(k))
+                at = 0 if u.shape[1] == 1 else min(int(rows.state["watch"][k, 1]) - start, u.shape[1] - 1)
+                rows.help(int(k), u[k, at])
                 if rows.state["watch"][k, 0] == 1.0:
                     done = int(rows.state["watch"][k, 1])
                     recorder.fill(rows, int(k), done)
                     if done < start + n:
                         shifted = u[[k]] if u.shape[1] == 1 else u[[k], done - start :]
                         self._advance(rows, np.array([k]), shifted, done, start + n - done, recorder, threads)
-        rows.relax_bounds()
 
     def _advance(
         self, rows: Rows, k: Array, u: Array, start: int, n: int, recorder: Recorder, threads: int | None
@@ -235,7 +238,7 @@ class Simulator:
         every = recorder.every if start % recorder.every == 0 else 1
         keep = recorder.keep(engine)
         state = {name: x[k] for name, x in rows.state.items()}
-        state, kept = engine.advance(state, u, rows.bounds[k], n, every, keep, threads)
+        state, kept = engine.advance(state, u, rows.until[k], n, every, keep, threads)
         rows.take(k, state)
         recorder.store(engine, k, start, every, kept)
 

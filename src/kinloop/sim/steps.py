@@ -15,7 +15,7 @@ from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
 from kinloop.sim.actuation import Drive
 from kinloop.sim.closing import Gauge, close_dependents
-from kinloop.sim.flight import halfway, runge_kutta, smooth, spanning, turned
+from kinloop.sim.flight import halfway, runge_kutta_steps, spanning, turned
 from kinloop.spatial.transform import Array
 
 RUNNING, CHART, OPEN, DIVERGED = 1.0, 2.0, 3.0, 4.0
@@ -24,6 +24,12 @@ did not close its loops; stopped before a step that led to infinity."""
 
 OPENING = 1e-7
 """The last Newton correction a closed step may have [m, rad]: the next would be its square."""
+
+REACH = 4.0
+"""A chart is left when swapping two coordinates would make it four times better; a new one starts at 1 or below."""
+
+VOLUME = 0.1
+"""A row looks out for singular configurations where its volume has fallen to this part of the typical one."""
 
 MAX_SPEED = 1e7
 """What is faster [1/s] has diverged."""
@@ -40,11 +46,12 @@ class Stepper:
     dt: float
     method: str
     contact: Any = None
+    substeps: int = 1  # of rk4
 
     def inputs(self) -> dict[str, int]:
         top, controls = self.tree.top, len(self.drive.motors)
-        state = {"q": top.nq, "v": self.tree.nv, "qd": top.n_spanning, "watch": 3, "memory": self.memory}
-        return {**state, "u": controls, "bounds": 3}
+        state = {"q": top.nq, "v": self.tree.nv, "qd": top.n_spanning, "watch": 5, "memory": self.memory}
+        return {**state, "u": controls, "until": 1}
 
     @property
     def memory(self) -> int:
@@ -52,28 +59,30 @@ class Stepper:
         return memory_size(self.tree, self.contact, self.method)
 
     def __call__(
-        self, q: Array, v: Array, qd: Array, watch: Array, memory: Array, u: Array, bounds: Array
+        self, q: Array, v: Array, qd: Array, watch: Array, memory: Array, u: Array, until: Array
     ) -> dict[str, Any]:
         """One step of one row.
 
-        `watch` is (status, steps taken, smallest volume seen), `bounds` (largest reach, smallest volume,
-        steps to take in all); `qd` is where the spanning velocity was heading when q was reached, `memory`
+        `watch` is (status, steps taken, smallest volume seen, largest reach and smallest volume allowed),
+        `until` the steps to take in all; `qd` is where the spanning velocity was heading when q was reached, `memory`
         the smooth acceleration and the impulses of the last step: first guesses for this one.
         """
         step = self._rk4 if self.method == "rk4" else self._semi_implicit
         moved = step(q, v, qd, memory, u)
         reach, volume = self.gauge(moved.pop("where"))
-        fits = sc.logical_and(reach <= bounds[0], bounds[1] <= volume)
+        fits = sc.logical_and(reach <= watch[3], watch[4] <= volume)
         closed = moved.pop("correction") <= OPENING
         sane = _sane([*moved["q_next"], *moved["v_next"]])
         code = sc.where(fits, sc.where(sane, sc.where(closed, RUNNING, OPEN), DIVERGED), CHART)
-        running = sc.logical_and(_equal(watch[0], RUNNING), watch[1] < bounds[2])
+        running = sc.logical_and(_equal(watch[0], RUNNING), watch[1] < until[0])
         status = sc.where(running, code, watch[0])
         go = sc.logical_and(running, _equal(status, RUNNING))
         for name, old in (("q_next", q), ("v_next", v), ("qd_next", qd), ("memory_next", memory)):
             moved[name] = _choose(go, moved[name], old)
         lowest = sc.where(sc.logical_and(running, volume < watch[2]), volume, watch[2])
-        moved["watch_next"] = np.array([status, sc.where(go, watch[1] + 1.0, watch[1]), lowest])
+        # bounds that were widened to let a row go on return once it is in good configurations
+        allowed = [sc.where(reach < REACH, REACH, watch[3]), sc.where(volume > VOLUME, VOLUME, watch[4])]
+        moved["watch_next"] = np.array([status, sc.where(go, watch[1] + 1.0, watch[1]), lowest, *allowed])
         moved |= {"q_seen": moved["q_next"], "v_seen": moved["v_next"]}  # fed back above, recorded here
         return {k: np.asarray(x) for k, x in moved.items()}
 
@@ -109,11 +118,11 @@ class Stepper:
         return 0.5 * self.dt * shift
 
     def _rk4(self, q: Array, v: Array, qd: Array, memory: Array, u: Array) -> dict[str, Any]:
-        start = smooth(self.plain, self.drive, q, v, u)
-        q1, v1, correction = runge_kutta(self.plain, self.drive, q, start.qd, u, self.dt)
-        qd_next = spanning(self.plain, start.kin, v1) + self.dt * start.g
-        return {"q_next": q1, "v_next": v1, "qd_next": qd_next, "correction": correction, "where": q,
-            "memory_next": memory,
+        _, qd, _ = self.plain.spanning_motion(q, v)
+        q1, qd1, correction = runge_kutta_steps(self.plain, self.drive, q, qd, u, self.dt, self.substeps)
+        return {
+            "q_next": q1, "v_next": qd1[self.plain.independent_dofs], "qd_next": qd1, "correction": correction,
+            "where": q, "memory_next": memory,
         }  # fmt: skip
 
 
