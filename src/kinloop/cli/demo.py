@@ -17,7 +17,7 @@ from kinloop.cli.running import Run, figures, raised, run, write_page
 from kinloop.cli.sim import make
 from kinloop.cli.tables import console, waiting
 from kinloop.model import Frame
-from kinloop.sim import Motor
+from kinloop.sim import Motor, Plane
 from kinloop.spatial import Transform
 
 CROUCH = 1.1
@@ -33,8 +33,8 @@ KP, KD = 3.0, 0.05
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for what the demo writes.")] = Path("kinloop-demo"),
-    time: Annotated[float, typer.Option(help="How long to simulate [s].")] = 2.0,
-    height: Annotated[float, typer.Option(help="Height of the drop [m].")] = 0.2,
+    time: Annotated[float, typer.Option(help="Seconds to simulate.")] = 2.0,
+    height: Annotated[float, typer.Option(help="Metres from which to drop.")] = 0.2,
     batch: Annotated[int, typer.Option(help="Rows of the timed batch.")] = 64,
 ) -> None:
     """Simulate closed-loop legs landing on the ground: figures, a page that plays, a plot."""
@@ -42,7 +42,7 @@ def demo(
     with waiting("building Tello"):
         robot = landing_tello()
         q0 = raised(robot, crouched(robot), height)
-    simulator = make(robot, DT, True, None, motors=motors(robot))
+    simulator = make(robot, DT, Plane(), None, motors(robot))
     controls = targets(robot, q0)
     one = run(simulator, q0, None, controls, time, RECORD)
     many = run_batch(one, q0, batch, controls, min(time, 1.0))
@@ -59,7 +59,7 @@ def demo(
 
 
 RECORD = (
-    "q", "v", "kinetic_energy", "potential_energy", "energy", "loop_error", "contact_force", "gap", "residual",
+    "q", "v", "qd", "kinetic_energy", "potential_energy", "energy", "loop_error", "contact_force", "gap", "residual",
 )  # fmt: skip
 
 

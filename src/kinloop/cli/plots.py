@@ -1,4 +1,4 @@
-"""The plot of a run: height, energy, contact forces, loops."""
+"""The plot of a run: height, energy, contact forces, loops, motors."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ import numpy as np
 
 from kinloop.cli.running import Run, contact_arrows, weight
 from kinloop.errors import MethodError
+from kinloop.sim.actuation import make_drive, motor_force
+
+BLOW = 8.0
+"""Contact forces are drawn up to so many weights of the robot."""
 
 
 def plot(r: Run, path: Path) -> Path:
-    """Four curves over time of the first row, as a picture."""
+    """Curves over time of the first row, as a picture: of height, energy, and what else there is."""
     try:
         import matplotlib
     except ImportError:
@@ -20,12 +24,20 @@ def plot(r: Run, path: Path) -> Path:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 2, figsize=(11, 6.5), sharex=True, layout="constrained")
-    for draw, ax in zip((heights, energies, pushes, loops), axes.flat, strict=True):
+    touches = contact_arrows(r)[1] is not None
+    panels = [heights, energies, pushes] if touches else [positions, energies]
+    panels += [loops] if r.first("loop_error").size else []
+    panels += [motor_forces] if "qd" in r.rollout.records and servos(r) else []
+    lines = (len(panels) + 1) // 2
+    figure, axes = plt.subplots(lines, 2, figsize=(11, 3.25 * lines), sharex=True, layout="constrained", squeeze=False)
+    for ax in axes.flat[len(panels) :]:
+        ax.remove()
+    for draw, ax in zip(panels, axes.flat, strict=False):
         draw(r, ax)
         ax.grid(alpha=0.3)
         ax.spines[["top", "right"]].set_visible(False)
-    for ax in axes[1]:
+        ax.tick_params(labelbottom=True)
+    for ax in axes.flat[max(0, len(panels) - 2) : len(panels)]:
         ax.set_xlabel("time [s]")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)
@@ -38,20 +50,39 @@ def heights(r: Run, ax: Any) -> None:
     ax.set(title="Centre of mass", ylabel="height [m]")
 
 
+def positions(r: Run, ax: Any) -> None:
+    places = make_drive(r.sim.robot.tree, None).places
+    named = [(name, k) for name, k in zip(r.sim.robot.independent_names, places, strict=True) if k >= 0]
+    for k, (name, place) in enumerate(named):
+        ax.plot(r.rollout.t, r.first("q")[:, place], color=f"C{k}", label=name)
+    ax.set(title="Independent coordinates", ylabel="[rad, m]")
+    legend(ax, len(named))
+
+
 def energies(r: Run, ax: Any) -> None:
-    for name, label in (("energy", "total"), ("kinetic_energy", "kinetic"), ("potential_energy", "potential")):
-        ax.plot(r.rollout.t, r.first(name), label=label)
+    for name, label, wide in (
+        ("energy", "total", 3.0),
+        ("kinetic_energy", "kinetic", 1.2),
+        ("potential_energy", "potential", 1.2),
+    ):
+        ax.plot(r.rollout.t, r.first(name), label=label, linewidth=wide, alpha=0.45 if wide > 2 else 1.0)
     ax.set(title="Energy", ylabel="[J]")
     ax.legend(frameon=False)
 
 
 def pushes(r: Run, ax: Any) -> None:
     _, forces = contact_arrows(r)
-    if forces is not None:
-        ax.plot(r.rollout.t, forces[:, :, 2].sum(axis=1), color="tab:orange", label="all contacts")
-        ax.axhline(weight(r), color="gray", linestyle="--", linewidth=1, label="weight")
-        ax.legend(frameon=False)
-    ax.set(title="Contact force, upwards", ylabel="[N]")
+    assert forces is not None, "drawn where there are contacts"
+    up, load = forces[:, :, 2].sum(axis=1), weight(r)
+    ax.plot(r.rollout.t, up, color="tab:orange", label="all contacts")
+    ax.axhline(load, color="gray", linestyle="--", linewidth=1, label="weight")
+    ax.legend(frameon=False)
+    title = "Contact force, upwards"
+    if up.max() > BLOW * load > 0:
+        # a blow that lasts one step says little, and would press all else flat
+        ax.set_ylim(-0.2 * load, BLOW * load)
+        title += f" (cut; at most {up.max():,.0f} N)"
+    ax.set(title=title, ylabel="[N]")
 
 
 def loops(r: Run, ax: Any) -> None:
@@ -59,3 +90,25 @@ def loops(r: Run, ax: Any) -> None:
     ax.semilogy(r.rollout.t, errors, color="tab:red")
     ax.axhline(1e-12, color="gray", linestyle="--", linewidth=1)
     ax.set(title="Loops open by", ylabel="[m, rad]", ylim=(1e-18, 1e-9))
+
+
+def servos(r: Run) -> list[int]:
+    """Which of the motors are servos."""
+    return [k for k, m in enumerate(r.sim.drive.motors) if m.kind != "torque"]
+
+
+def motor_forces(r: Run, ax: Any) -> None:
+    drive, q, qd = r.sim.drive, r.first("q"), r.first("qd")
+    assert r.controls is not None, "servos are told something"
+    for k in servos(r):
+        motor, d, place = drive.motors[k], drive.dofs[k], drive.places[k]
+        force = motor_force(motor, r.controls[k], q[:, place], qd[:, d])
+        ax.plot(r.rollout.t, force, linewidth=1, linestyle="-" if k < 10 else "--", label=motor.joint)
+    ax.set(title="Forces of the motors on their joints", ylabel="[N m, N]")
+    legend(ax, len(servos(r)))
+
+
+def legend(ax: Any, lines: int) -> None:
+    """Names beside the curves, where they are few enough to be read."""
+    if 1 < lines <= 16:
+        ax.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))

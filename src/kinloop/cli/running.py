@@ -14,9 +14,11 @@ from rich.table import Table
 import kinloop as kl
 from kinloop.cli.tables import add, progress, table, waiting
 from kinloop.model.joints import Free
-from kinloop.sim import Rollout, Simulator
+from kinloop.sim import Plane, Rollout, Simulator
 from kinloop.sim.candidates import Candidate, find_candidates
 from kinloop.viewer.poses import Poses
+
+LEVEL = Plane()
 
 FRAME = 0.01
 """Time between recorded states [s]."""
@@ -32,11 +34,19 @@ class Run:
     stepped: float
     steps: int
     rows: int
+    controls: np.ndarray | None = None
 
     @property
     def rate(self) -> float:
         """Steps per second of wall time, all rows together."""
         return self.steps * self.rows / max(self.stepped, 1e-9)
+
+    @property
+    def alive(self) -> np.ndarray:
+        """Which recorded times (N,) the first row reached; the first one, if none."""
+        reached = self.rollout.t < self.rollout.stopped[0]
+        reached[0] = True
+        return reached
 
     def first(self, name: str) -> np.ndarray:
         """A recorded quantity of the first row, (N, ...)."""
@@ -53,17 +63,24 @@ def lands(robot: kl.Robot) -> bool:
         return False
 
 
-def touching(robot: kl.Robot, Q: np.ndarray, candidates: Sequence[Candidate]) -> np.ndarray:
-    """Lowest points (..., C, 3) of the points of contact at configurations Q (..., nq), in the world."""
+def touching(robot: kl.Robot, Q: np.ndarray, candidates: Sequence[Candidate], ground: Any = LEVEL) -> np.ndarray:
+    """Points (..., C, 3) with which candidates touch the ground at configurations Q (..., nq), in the world."""
     R, p = Poses(robot)(Q)
-    at = [p[..., c.body, :] + R[..., c.body, :, :] @ c.at - np.array([0.0, 0.0, c.radius]) for c in candidates]
-    return np.stack(at, axis=-2)
+    centres = np.stack([p[..., c.body, :] + R[..., c.body, :, :] @ c.at for c in candidates], axis=-2)
+    down = -ground.normals(centres[..., 0], centres[..., 1])
+    return centres + np.array([c.radius for c in candidates])[:, None] * down
 
 
-def raised(robot: kl.Robot, q: np.ndarray, height: float) -> np.ndarray:
+def lowest(robot: kl.Robot, q: np.ndarray, ground: Any = LEVEL) -> float:
+    """How high above the ground the lowest point of contact is at q [m]."""
+    x = touching(robot, q, find_candidates(robot, None), ground)
+    return float(np.min(x[..., 2] - ground.heights(x[..., 0], x[..., 1])))
+
+
+def raised(robot: kl.Robot, q: np.ndarray, height: float, ground: Any = LEVEL) -> np.ndarray:
     """q with every free base lifted so that the lowest point of contact is `height` above the ground."""
     q = q.copy()
-    lift = height - float(np.min(touching(robot, q, find_candidates(robot, None))[..., 2]))
+    lift = height - lowest(robot, q, ground)
     top = robot.tree.top
     for i, kind in enumerate(top.types):
         if isinstance(kind, Free) and top.parent[i] < 0:
@@ -87,18 +104,20 @@ def run(
             q0, v0, controls, steps=steps, record=record, every=every, threads=threads, progress=report
         )  # fmt: skip
         stepped = time.perf_counter() - begin
-    return Run(sim, rollout, made, stepped, steps, len(rollout.status))
+    return Run(sim, rollout, made, stepped, steps, len(rollout.status), controls)
 
 
-def figures(r: Run) -> Table:
-    """What a run says in numbers."""
+def figures(r: Run, *more: tuple[str, Any, str]) -> Table:
+    """What a run says in numbers, with further lines (quantity, value, unit)."""
     t = table(f"{r.sim.robot.name}: {r.steps} steps of {r.sim.dt:g} s", "quantity", "value", "unit", numbers=("value",))
     add(t, "rows", r.rows, "simulated side by side")
     add(t, "rate", f"{r.rate:,.0f}", "steps/s")
     add(t, "kernel made or found in", f"{r.made:.2f}", "s")
+    for line in more:
+        add(t, *line)
     rollout = r.rollout
     if "energy" in rollout.records:
-        E = r.first("energy").ravel()
+        E = r.first("energy").ravel()[r.alive]
         add(t, "energy at start, at end", f"{E[0]:.6g}, {E[-1]:.6g}", "J, first row")
     if "loop_error" in rollout.records and rollout["loop_error"].size:
         add(t, "loops open by at most", f"{np.max(rollout['loop_error']):.1e}", "m, rad")
@@ -107,7 +126,13 @@ def figures(r: Run) -> Table:
     if np.any(rollout.singular):
         add(t, "near singular", int(np.sum(rollout.singular)), "rows where loops came near losing rank")
     if np.any(rollout.diverged):
-        add(t, "stopped", int(np.sum(rollout.diverged)), "rows that diverged or could not be closed")
+        first = float(np.min(rollout.stopped))
+        add(
+            t,
+            "stopped",
+            int(np.sum(rollout.diverged)),
+            f"rows that diverged or could not be closed, from {first:g} s on",
+        )
     return t
 
 
@@ -116,7 +141,7 @@ def contact_figures(r: Run, t: Table) -> None:
     _, forces = contact_arrows(r)
     if forces is None:
         return
-    up = forces[:, :, 2].sum(axis=1)
+    up = forces[r.alive, :, 2].sum(axis=1)
     add(
         t,
         "contact force, most and last",
@@ -142,8 +167,8 @@ def write_page(r: Run, path: Path, title: str | None = None, notes: str | None =
     contacts, forces = contact_arrows(r)
     with progress("recording") as report:
         return viewer.record(
-            r.sim.robot, r.rollout.t, r.first("q"), path, contacts, forces, ground=r.sim.ground, title=title, notes=notes,
-            progress=report,
+            r.sim.robot, r.rollout.t, r.first("q"), path, contacts, forces, ground=r.sim.ground, title=title,
+            notes=notes, progress=report,
         )  # fmt: skip
 
 
@@ -151,4 +176,4 @@ def contact_arrows(r: Run) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Points and forces of contact of the first row, each (N, C, 3) in the world, if there are any."""
     if "contact_force" not in r.rollout.records or r.sim.contact is None or not r.sim.contact.candidates:
         return None, None
-    return touching(r.sim.robot, r.first("q"), r.sim.contact.candidates), r.first("contact_force")
+    return touching(r.sim.robot, r.first("q"), r.sim.contact.candidates, r.sim.ground), r.first("contact_force")

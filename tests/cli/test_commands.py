@@ -1,29 +1,13 @@
 """The command line: tidy tables out, one clean line for every mistake."""
 
 import re
-import sys
 
 import numpy as np
 import pytest
 
 import kinloop as kl
-from kinloop import cli
 from kinloop.cli.info import _axis
 from kinloop.cli.view import tour
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run `kinloop ARGS`; returns exit status, output, errors."""
-
-    def call(*args):
-        monkeypatch.setattr(sys, "argv", ["kinloop", *args])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        out, err = capsys.readouterr()
-        return stop.value.code or 0, out, err
-
-    return call
 
 
 def rows(text):
