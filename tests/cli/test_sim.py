@@ -118,6 +118,15 @@ def test_gains_of_a_fixed_robot_come_from_the_mass_matrix():
     np.testing.assert_allclose([m.kp for m in servos], wanted, rtol=5e-3)
 
 
+def test_gains_cannot_be_found_where_loops_do_not_follow():
+    """A slider at its dead centre does not turn its crank."""
+    robot = kl.robots.load("slider_crank")
+    robot, q = robot.with_independent(["slider_joint"]), np.zeros(robot.nq)
+    with pytest.raises(kl.KinloopError, match="do not determine the motion; start elsewhere, or give --kp and --kd"):
+        driving.holding(robot, q, 1.0, None)
+    assert driving.holding(robot, q, 1.0, 2.0)[0].kp == 1.0
+
+
 def test_a_standing_leg_moves_the_robot_and_not_itself():
     """Inertia seen by a hip: at least what the base resists with when the foot is held."""
     robot = kl.robots.load("mini_cheetah")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import kinloop as kl
-from kinloop.errors import MethodError
+from kinloop.errors import MethodError, SingularConfiguration
 from kinloop.model.joints import Free
 from kinloop.sim import Motor
 from kinloop.sim.actuation import make_drive, model_motors
@@ -87,9 +87,10 @@ def holding(robot: kl.Robot, q: np.ndarray, kp: float | None, kd: float | None) 
     """A position servo on every driven coordinate; its gains from the inertia it moves, where none are given."""
     names = held_coordinates(robot)
     if not names:
-        raise MethodError(f"robot {robot.name!r} has no joint that a servo could hold; use --motors torque")
+        raise MethodError(f"robot {robot.name!r} has no independent joint that a servo could hold; use --motors torque")
+    given = kp is not None and kd is not None
     servos = []
-    for name, inertia in zip(names, moved_inertias(robot, q, names), strict=True):
+    for name, inertia in zip(names, np.zeros(len(names)) if given else moved_inertias(robot, q, names), strict=True):
         stiffness, damping = (float(f"{x * inertia:.3g}") for x in (FREQUENCY**2, 2 * DAMPING * FREQUENCY))
         servos.append(Motor(name, "position", stiffness if kp is None else kp, damping if kd is None else kd))
     return servos
@@ -117,6 +118,11 @@ def moved_inertias(robot: kl.Robot, q: np.ndarray, names: list[str]) -> np.ndarr
     plain = kl.Robot(robot.mechanism, "numpy", robot.tree)
     top = robot.tree.top
     M, G = plain.mass_matrix(q), plain.spanning_jacobian(q)
+    if not (np.all(np.isfinite(M)) and np.all(np.isfinite(G))):
+        raise SingularConfiguration(
+            f"at the start the coordinates {', '.join(robot.independent_names)} do not determine the motion; "
+            "start elsewhere, or give --kp and --kd"
+        )
     driven = G[[top.coordinates.index(name) for name in names]]
     springs = np.array([j.stiffness for j in top.joints for _ in range(j.type.nv)]) / FREQUENCY**2
     ease = np.linalg.inv(M + G.T @ (springs[:, None] * G))

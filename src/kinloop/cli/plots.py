@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from kinloop.cli.running import Run, contact_arrows, weight
 from kinloop.errors import MethodError
 from kinloop.sim.actuation import make_drive, motor_force
 
-BLOW = 8.0
+BLOW = 12.0
 """Contact forces are drawn up to so many weights of the robot."""
 
 
@@ -24,25 +25,32 @@ def plot(r: Run, path: Path) -> Path:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    touches = contact_arrows(r)[1] is not None
-    panels = [heights, energies, pushes] if touches else [positions, energies]
-    panels += [loops] if r.first("loop_error").size else []
-    panels += [motor_forces] if "qd" in r.rollout.records and servos(r) else []
-    lines = (len(panels) + 1) // 2
-    figure, axes = plt.subplots(lines, 2, figsize=(11, 3.25 * lines), sharex=True, layout="constrained", squeeze=False)
-    for ax in axes.flat[len(panels) :]:
-        ax.remove()
-    for draw, ax in zip(panels, axes.flat, strict=False):
+    shown = panels(r)
+    names = list(range(len(shown)))
+    # two in a line; the last one alone takes the whole of it
+    mosaic = [[k, min(k + 1, names[-1])] for k in names[::2]]
+    figure, axes = plt.subplot_mosaic(mosaic, figsize=(11, 3.25 * len(mosaic)), sharex=True, layout="constrained")
+    for draw, ax in zip(shown, axes.values(), strict=True):
         draw(r, ax)
         ax.grid(alpha=0.3)
         ax.spines[["top", "right"]].set_visible(False)
         ax.tick_params(labelbottom=True)
-    for ax in axes.flat[max(0, len(panels) - 2) : len(panels)]:
-        ax.set_xlabel("time [s]")
+    for k in mosaic[-1]:
+        axes[k].set_xlabel("time [s]")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)
     plt.close(figure)
     return path
+
+
+def panels(r: Run) -> list[Callable[[Run, Any], None]]:
+    """What there is to draw of a run."""
+    touches = contact_arrows(r)[1] is not None
+    out: list[Callable[[Run, Any], None]] = [heights if touches or not placed(r) else positions, energies]
+    out += [pushes] if touches else []
+    out += [loops] if r.first("loop_error").size else []
+    out += [motor_forces] if "qd" in r.rollout.records and servos(r) else []
+    return out
 
 
 def heights(r: Run, ax: Any) -> None:
@@ -50,13 +58,18 @@ def heights(r: Run, ax: Any) -> None:
     ax.set(title="Centre of mass", ylabel="height [m]")
 
 
-def positions(r: Run, ax: Any) -> None:
+def placed(r: Run) -> list[tuple[str, int]]:
+    """Independent coordinates that have a position, and its place in q."""
     places = make_drive(r.sim.robot.tree, None).places
-    named = [(name, k) for name, k in zip(r.sim.robot.independent_names, places, strict=True) if k >= 0]
-    for k, (name, place) in enumerate(named):
-        ax.plot(r.rollout.t, r.first("q")[:, place], color=f"C{k}", label=name)
+    return [(name, k) for name, k in zip(r.sim.robot.independent_names, places, strict=True) if k >= 0]
+
+
+def positions(r: Run, ax: Any) -> None:
+    for name, k in placed(r):
+        ax.plot(r.rollout.t, r.first("q")[:, k], label=name)
     ax.set(title="Independent coordinates", ylabel="[rad, m]")
-    legend(ax, len(named))
+    if len(placed(r)) <= 6:
+        ax.legend(frameon=False, fontsize=8)
 
 
 def energies(r: Run, ax: Any) -> None:
@@ -105,10 +118,5 @@ def motor_forces(r: Run, ax: Any) -> None:
         force = motor_force(motor, r.controls[k], q[:, place], qd[:, d])
         ax.plot(r.rollout.t, force, linewidth=1, linestyle="-" if k < 10 else "--", label=motor.joint)
     ax.set(title="Forces of the motors on their joints", ylabel="[N m, N]")
-    legend(ax, len(servos(r)))
-
-
-def legend(ax: Any, lines: int) -> None:
-    """Names beside the curves, where they are few enough to be read."""
-    if 1 < lines <= 16:
+    if len(servos(r)) <= 16:
         ax.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
