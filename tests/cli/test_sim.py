@@ -190,7 +190,7 @@ def test_figures_are_of_the_time_before_a_row_stopped():
     rollout = SimpleNamespace(t=np.array([0.1, 0.2, 0.3]), stopped=np.array([0.25, np.inf]))
     assert Run(None, rollout, 0, 0, 0, 2).alive.tolist() == [True, True, False]
     rollout.stopped[0] = 0.01
-    assert Run(None, rollout, 0, 0, 0, 2).alive.tolist() == [True, False, False]
+    assert Run(None, rollout, 0, 0, 0, 2).alive.tolist() == [False, False, False]
 
 
 @pytest.mark.parametrize(
@@ -224,6 +224,14 @@ def test_mistakes_about_the_file_are_one_line(run, legged):
         assert status == 1
         assert err.startswith(message)
         assert err.count("\n") == 1
+
+
+def test_what_cannot_be_written_is_one_line(run, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    status, _, err = run("sim", "four_bar", "--time", "0.01", "--save", tmp_path / "file" / "run.npz")
+    assert status == 1
+    assert err.startswith("error: cannot ") and "in the way" not in err
+    assert err.count("\n") == 1
 
 
 def test_missing_pyarrow_is_told_before_the_work(run, monkeypatch):

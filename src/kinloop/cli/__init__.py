@@ -23,7 +23,7 @@ app.add_typer(cache.app, name="cache")
 
 
 def main() -> None:
-    """The entry point: what kinloop warns of, or refuses on purpose, becomes one line; a refusal ends with status 1."""
+    """The entry point: what kinloop warns of or refuses, or the system does, is one line; a refusal ends with status 1."""
     errors = Console(stderr=True, soft_wrap=True, highlight=False)
 
     def say(message: Warning | str, *where: Any, **more: Any) -> None:
@@ -35,4 +35,8 @@ def main() -> None:
             app()
         except KinloopError as error:
             errors.print(f"[bold red]error:[/] {escape(str(error))}")
+            sys.exit(1)
+        except OSError as error:
+            told = f"cannot read or write {error.filename}: {error.strerror}" if error.filename else str(error)
+            errors.print(f"[bold red]error:[/] {escape(told)}")
             sys.exit(1)

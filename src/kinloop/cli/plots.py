@@ -28,7 +28,7 @@ def plot(r: Run, path: Path) -> Path:
     shown = panels(r)
     names = list(range(len(shown)))
     # two in a line; the last one alone takes the whole of it
-    mosaic = [[k, min(k + 1, names[-1])] for k in names[::2]]
+    mosaic: Any = [[k, min(k + 1, names[-1])] for k in names[::2]]
     figure, axes = plt.subplot_mosaic(mosaic, figsize=(11, 3.25 * len(mosaic)), sharex=True, layout="constrained")
     for draw, ax in zip(shown, axes.values(), strict=True):
         draw(r, ax)

@@ -43,10 +43,8 @@ class Run:
 
     @property
     def alive(self) -> np.ndarray:
-        """Which recorded times (N,) the first row reached; the first one, if none."""
-        reached = self.rollout.t < self.rollout.stopped[0]
-        reached[0] = True
-        return reached
+        """Which recorded times (N,) the first row reached."""
+        return self.rollout.t <= self.rollout.stopped[0]
 
     def first(self, name: str) -> np.ndarray:
         """A recorded quantity of the first row, (N, ...)."""
@@ -116,7 +114,7 @@ def figures(r: Run, *more: tuple[str, Any, str]) -> Table:
     for line in more:
         add(t, *line)
     rollout = r.rollout
-    if "energy" in rollout.records:
+    if "energy" in rollout.records and r.alive.any():
         E = r.first("energy").ravel()[r.alive]
         add(t, "energy at start, at end", f"{E[0]:.6g}, {E[-1]:.6g}", "J, first row")
     if "loop_error" in rollout.records and rollout["loop_error"].size:
@@ -139,7 +137,7 @@ def figures(r: Run, *more: tuple[str, Any, str]) -> Table:
 def contact_figures(r: Run, t: Table) -> None:
     """How deep, how hard, how exactly solved: of a run that has contacts."""
     _, forces = contact_arrows(r)
-    if forces is None:
+    if forces is None or not r.alive.any():
         return
     up = forces[r.alive, :, 2].sum(axis=1)
     add(
