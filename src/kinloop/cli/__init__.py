@@ -23,7 +23,7 @@ app.add_typer(cache.app, name="cache")
 
 
 def main() -> None:
-    """The entry point: what kinloop warns of or refuses, or the system does, is one line; a refusal ends with status 1."""
+    """The entry point: warnings, and refusals of kinloop or the system, are one line each; these end with status 1."""
     errors = Console(stderr=True, soft_wrap=True, highlight=False)
 
     def say(message: Warning | str, *where: Any, **more: Any) -> None:
