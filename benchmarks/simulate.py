@@ -1,9 +1,10 @@
 """Whole simulation steps beside MuJoCo, on one core: python benchmarks/simulate.py [models folder]
 
-Go1 standing on four feet and Cassie with its loops (MuJoCo Menagerie), each with the model's joint stops,
-dry friction, damping and motors, at the same time step and with the same points of contact; then Mini
-Cheetah with its rotors (zoo). kinloop runs a batch in one native call per horizon on one thread; MuJoCo
-runs `mj_step` in its own loop. Times are the best of several runs, taken in turns.
+Go1 standing on four feet and Cassie with its loops standing on both soles (MuJoCo Menagerie), each with the
+model's joint stops, dry friction and damping, under the same servos, from the same keyframe, at the same time
+step, over the same stretch of time and with the same points of contact; and Mini Cheetah with its rotors (zoo).
+kinloop runs a batch in one native call per horizon on one thread; MuJoCo runs `mj_step` in its own loop. Times
+are the best of several runs, taken in turns.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ import kinloop as kl
 from kinloop.sim import ContactPoint, Motor, Plane, Simulator
 from kinloop.sim.engine import FEEDBACK
 
-DT, ROWS, STEPS, REPEATS, ITERATIONS = 1e-3, 128, 100, 5, 5
+DT, ROWS, STEPS, REPEATS, ITERATIONS = 1e-3, 128, 300, 5, 5
+SETTLE = 500
+STANCE = {"hip-roll": 600.0, "hip-yaw": 600.0, "hip-pitch": 600.0, "knee": 1200.0, "foot": 20.0}
+"""Servos under which Cassie stands for a second [N m/rad]; damping is 0.03 s of these."""
 
 
 def shapes(robot: kl.Robot, kind: str, ending: str) -> list[ContactPoint]:
@@ -37,15 +41,16 @@ def shapes(robot: kl.Robot, kind: str, ending: str) -> list[ContactPoint]:
 class Ours:
     """A simulator with a settled state, timed over a horizon."""
 
-    def __init__(self, sim: Simulator, q: Any, u: Any, settle: int) -> None:
+    def __init__(self, sim: Simulator, q: Any, u: Any) -> None:
         self.sim, self.u = sim, np.repeat(np.atleast_2d(u), ROWS, axis=0)
-        run = sim.rollout(
-            q, None, u, steps=settle, record=("residual", "gap", "loop_error"), every=max(1, settle // 100)
-        )
-        self.residual, self.gap = float(run.residual[-1, 0]), float(np.min(run.gap[-1]))
+        settled = sim.rollout(q, None, u, steps=SETTLE)
+        record = ("residual", "gap", "loop_error", "contact_force")
+        run = sim.rollout(state=settled.final, controls=u, steps=STEPS, record=record)
+        self.residual, self.gap = float(np.max(run.residual)), float(np.min(run.gap))
         self.loop = float(np.max(run.loop_error, initial=0.0))
         self.status = int(run.status[0])
-        rows = sim.rows_of(run.final)
+        self.touching = float(np.mean(np.sum(run.contact_force[..., 2] > 0.0, axis=-1)))
+        rows = sim.rows_of(settled.final)
         rows.until[:] = 1e9
         self.state = [np.repeat(rows.state[name], ROWS, axis=0) for name in FEEDBACK]
         self.until = np.repeat(rows.until, ROWS, axis=0)
@@ -65,23 +70,44 @@ class Ours:
 class MuJoCo:
     """The same model in MuJoCo."""
 
-    def __init__(self, path: Path, settle: int) -> None:
+    def __init__(self, path: Path) -> None:
         import mujoco
 
         self.mujoco, self.model = mujoco, mujoco.MjModel.from_xml_path(str(path))
         self.model.opt.timestep = DT
         self.data = mujoco.MjData(self.model)
-        self.settle = settle
-        self.time()
+        self.targets = self.model.key_ctrl[0].copy()
+        self.touching = 0.0
 
     def time(self) -> float:
         """Seconds per step, from the keyframe, after settling."""
-        self.mujoco.mj_resetDataKeyframe(self.model, self.data, 0)
-        self.mujoco.mj_step(self.model, self.data, self.settle)
-        n = 300
+        self._start()
         begin = time.perf_counter()
-        self.mujoco.mj_step(self.model, self.data, n)
-        return (time.perf_counter() - begin) / n
+        self.mujoco.mj_step(self.model, self.data, STEPS)
+        return (time.perf_counter() - begin) / STEPS
+
+    def count(self) -> MuJoCo:
+        """The mean number of contacts over the stretch that is timed."""
+        self._start()
+        for _ in range(STEPS):
+            self.mujoco.mj_step(self.model, self.data)
+            self.touching += self.data.ncon / STEPS
+        return self
+
+    def servos(self, gains: list[float]) -> MuJoCo:
+        """Motors as position servos with these gains, held where the keyframe is."""
+        m = self.model
+        m.actuator_gear[:, 0], m.actuator_biastype[:] = 1.0, self.mujoco.mjtBias.mjBIAS_AFFINE
+        m.actuator_gainprm[:, 0] = gains
+        m.actuator_biasprm[:, 1], m.actuator_biasprm[:, 2] = -np.array(gains), -0.03 * np.array(gains)
+        m.actuator_ctrllimited[:] = 0
+        self.targets = m.key_qpos[0][m.jnt_qposadr[m.actuator_trnid[:, 0]]]
+        return self
+
+    def _start(self) -> None:
+        self.mujoco.mj_resetDataKeyframe(self.model, self.data, 0)
+        self.data.ctrl[:] = self.targets
+        self.mujoco.mj_step(self.model, self.data, SETTLE)
 
 
 def go1(folder: Path) -> tuple[Ours, MuJoCo]:
@@ -92,7 +118,7 @@ def go1(folder: Path) -> tuple[Ours, MuJoCo]:
     sim = Simulator(robot, DT, ground=Plane(0.8), contacts=feet, motors="model", iterations=ITERATIONS)
     target = q[7:].copy()
     q[2] += 0.02  # the keyframe stands a little in the ground
-    return Ours(sim, q, target, 1000), MuJoCo(path, 500)
+    return Ours(sim, q, target), MuJoCo(path).count()
 
 
 def cassie(folder: Path) -> tuple[Ours, MuJoCo]:
@@ -100,8 +126,13 @@ def cassie(folder: Path) -> tuple[Ours, MuJoCo]:
     robot = kl.load(path)
     q = robot.close(np.array(robot.mechanism.extras["keyframes"]["home"]))
     feet = shapes(robot, "capsule", "foot")
-    sim = Simulator(robot, DT, ground=Plane(1.0), contacts=feet, motors="model", iterations=ITERATIONS)
-    return Ours(sim, q, np.zeros(sim.nu), 100), MuJoCo(path, 0)
+    joints = [next(iter(a["joints"])) for a in robot.mechanism.extras["actuators"]]
+    gains = [STANCE[j.split("-", 1)[1]] for j in joints]
+    servos = [Motor(j, "position", kp, 0.03 * kp) for j, kp in zip(joints, gains, strict=True)]
+    sim = Simulator(robot, DT, ground=Plane(1.0), contacts=feet, motors=servos, iterations=ITERATIONS)
+    top = robot.tree.top
+    target = np.array([q[top.q_of[top.joint_index[j]]][0] for j in joints])
+    return Ours(sim, q, target), MuJoCo(path).servos(gains).count()
 
 
 def mini_cheetah() -> Ours:
@@ -120,7 +151,7 @@ def mini_cheetah() -> Ours:
         q[top.q_of[top.joint_index[j]]] = x
     q = robot.integrate(q, np.zeros(robot.nv))
     q[2] -= min(robot.frame_pose(q, f)[2, 3] for f in feet)
-    return Ours(sim, q, u, 1000)
+    return Ours(sim, q, u)
 
 
 def report(name: str, ours: Ours, theirs: MuJoCo | None) -> None:
@@ -129,10 +160,11 @@ def report(name: str, ours: Ours, theirs: MuJoCo | None) -> None:
         mine = min(mine, ours.time())
         other = min(other, theirs.time()) if theirs else np.inf
     contacts = len(ours.sim.contact.candidates) if ours.sim.contact else 0
-    line = f"{name:14s} {ours.operations:6d} operations  {contacts} contacts  {1e6 * mine:7.2f} us/step"
+    line = f"{name:14s} {ours.operations:6d} operations  {contacts} contacts ({ours.touching:.1f} pressing)"
+    line += f"  {1e6 * mine:7.2f} us/step"
     line += f"  {1e-3 / mine:8.1f} k steps/s"
     if theirs:
-        line += f"   mj_step {1e6 * other:7.2f} us ({theirs.data.ncon} contacts)   {other / mine:5.1f} times"
+        line += f"   mj_step {1e6 * other:7.2f} us ({theirs.touching:.1f} contacts)   {other / mine:5.1f} times"
     print(line)
     line = f"{'':14s} residual {ours.residual:.1e} m/s, deepest {ours.gap:.1e} m, loops {ours.loop:.1e} m"
     print(f"{line}, status {ours.status}")

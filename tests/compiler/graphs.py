@@ -24,6 +24,8 @@ def random_function(seed: int, size: int = 120, loops: bool = True) -> sc.Functi
             values.append(_step(rng, pick, truths))
         if loops:
             values.extend(sc.repeat(3, _round, [pick(), pick()], [pick()]))
+            values.extend(sc.repeat(2, _round, [pick(), pick()], [pick()], when=truths[-1]))
+            values.extend(sc.repeat(4, _round, [pick(), pick()], [pick()], truths[0], until=lambda c: c[0] < c[1]))
         chosen = [values[i] for i in rng.permutation(len(values))[:12]] + values[-4:]
         return {"a": np.array(chosen, dtype=object), "m": np.array([[pick(), 1.5], [truths[-1], 0.0]], dtype=object)}
 
@@ -77,6 +79,7 @@ def every_operation() -> sc.Function:
         out += [sc.maximum(u, w), u < w, u <= w, sc.logical_and(u < w, u <= w), sc.logical_or(u < w, w < u)]
         out += [sc.logical_not(u < w), sc.where(u < w, u, w), 2.5, -0.0, u, np.nan, np.inf]
         out += list(sc.repeat(3, lambda c, g: np.array([sc.sin(c[0]) + g[0]], dtype=object), [u], [w]))
+        out += list(sc.repeat(2, lambda c, g: g, [u], [u * w + sc.exp(w)], when=u < w))
         return np.array(out, dtype=object)
 
     return sc.trace(body, {"x": 1, "y": 1})

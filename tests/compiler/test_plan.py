@@ -109,6 +109,49 @@ def test_nested_loops_and_loops_after_loops():
     np.testing.assert_allclose([made(row) for row in x], want, rtol=1e-12)
 
 
+def test_lanes_that_do_not_want_a_loop_do_not_notice_it():
+    """Bit for bit what a state gets alone, whether its neighbours want the loop or not."""
+
+    def body(x):
+        end = sc.repeat(5, lambda c, g: np.array([sc.sin(c[0]) + g[0]], dtype=object), [x[0]], [x[1]], when=x[2] < 0.0)
+        again = [x[1] * x[2] + sc.sqrt(1.0 + x[0] * x[0]), x[0] / x[1]]
+        more = sc.repeat(1, lambda c, g: g, [0.0, 0.0], again, when=x[2] < 0.0)
+        return np.array([*end, *more], dtype=object)
+
+    function = sc.trace(body, {"x": 3})
+    plan = make_plan(function, True)
+    assert all(s.gate is not None for s in plan.stages if isinstance(s, Repeat))
+    left_out = [v for s in plan.stages if isinstance(s, Segment) and s.gate is not None for v in s.values]
+    assert {plan.operations[v][0] for v in left_out} >= {"sqrt", "div"}
+    made = compile_function(function, cache=False)
+    x = np.random.default_rng(0).uniform(-1, 1, (41, 3))
+    together, alone = made(x), np.array([made(row) for row in x])
+    np.testing.assert_array_equal(together, alone)
+    idle = x[:, 2] >= 0.0
+    np.testing.assert_array_equal(together[idle], np.stack([x[idle, 0], 0 * x[idle, 0], 0 * x[idle, 0]], axis=1))
+    np.testing.assert_allclose(together, reference(function, x)[0], rtol=1e-14, atol=1e-15)
+
+
+def test_every_lane_ends_its_loop_when_it_has_had_enough():
+    """Square roots by Newton's method, to 1e-12: far guesses take more rounds, in company as alone."""
+
+    def better(c, g):
+        return np.array([0.5 * (c[0] + g[0] / c[0]), c[1] + 1.0, g[0]], dtype=object)
+
+    def good(c):
+        return sc.abs(c[0] * c[0] - c[2]) < 1e-12 * c[2]
+
+    goal = sc.trace(lambda x: sc.repeat(60, better, [x[0], 0.0, x[0]], [x[0]], until=good, usual=6), {"x": 1})
+    assert goal.operations["total"] < 6 * 20
+    made = compile_function(goal, cache=False)
+    x = 10.0 ** np.random.default_rng(0).uniform(-3, 6, (23, 1))
+    together, alone = made(x), np.array([made(row) for row in x])
+    np.testing.assert_array_equal(together, alone)
+    np.testing.assert_allclose(together[:, 0], np.sqrt(x[:, 0]), rtol=1e-12)
+    assert len(set(together[:, 1])) > 3 and np.max(together[:, 1]) < 30
+    np.testing.assert_allclose(together, reference(goal, x)[0], rtol=1e-14)
+
+
 def test_a_value_fed_to_a_loop_is_still_right_after_it():
     """The loop overwrites the slot its carry starts in."""
 

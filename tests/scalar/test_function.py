@@ -67,6 +67,13 @@ def test_loops_nest():
     assert f([1.5])[0] == 9.0 and sc.unrolled(f)([1.5])[0] == 9.0
 
 
+def test_a_gated_loop_leaves_alone_who_does_not_want_it():
+    f = sc.trace(lambda x: sc.repeat(3, lambda c, g: c * g[0], [x[0]], [x[1]], when=x[2] < 0.0), {"x": 3})
+    assert f([1.0, 2.0, -1.0])[0] == 8.0 and f([1.0, 2.0, 1.0])[0] == 1.0
+    assert sc.unrolled(f)([1.0, 2.0, -1.0])[0] == 8.0
+    assert sc.repeat(3, lambda c, g: 2.0 * c, np.ones(1), when=False)[0] == 1.0
+
+
 def test_loops_count_every_round():
     f = sc.trace(lambda x: sc.repeat(7, lambda c, g: sc.sin(c) * g[0], x, x), {"x": 1})
     assert f.operations == {"sin": 7, "mul": 7, "total": 14}

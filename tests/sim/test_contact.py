@@ -8,7 +8,7 @@ import pytest
 import kinloop as kl
 from kinloop import scalar as sc
 from kinloop.errors import KinloopError
-from kinloop.sim import ContactPoint, HeightField, Motor, Plane, Simulator, box_corners, capsule_ends
+from kinloop.sim import ContactPoint, HeightField, Motor, Plane, Simulator, box_corners, capsule_ends, stops
 from kinloop.sim.candidates import find_candidates
 from kinloop.sim.closing import close_dependents
 from kinloop.sim.solver import ContactRow, solve_impulses
@@ -211,6 +211,55 @@ def test_joint_stops_hold():
     assert np.max(r.q) > 0.49 and np.max(np.diff(r.energy)) < 1e-3
 
 
+def leg(**knee):
+    """A body on one leg whose knee has stops, and maybe dry friction."""
+    b = kl.Builder("leg")
+    b.body("trunk", joint="free", mass=3.0, inertia=(0.05, 0.05, 0.05))
+    b.body("thigh", "trunk", axis="y", mass=0.5, com=(0, 0, -0.1), inertia=(2e-3, 2e-3, 1e-4), lower=-2.0, upper=2.0)
+    b.body("shank", "thigh", axis="y", at=(0, 0, -0.2), mass=0.3, com=(0, 0, -0.1), inertia=(1e-3, 1e-3, 1e-4),
+           joint_name="knee", lower=0.1, upper=1.4, **knee)  # fmt: skip
+    b.frame("foot", "shank", at=(0, 0, -0.2))
+    return b.build()
+
+
+def leg_states(robot, n):
+    """Legs above the ground, every other one with its knee running into a stop."""
+    rng = np.random.default_rng(0)
+    Q = np.tile(robot.neutral(), (n, 1))
+    Q[:, 2], Q[:, 8] = rng.uniform(0.4, 0.5, n), rng.uniform(0.5, 0.9, n)
+    V = 0.3 * rng.normal(size=(n, robot.nv))
+    V[::2, 7] = 9.0
+    return Q, V
+
+
+@pytest.mark.parametrize("knee", [{}, {"friction": 0.2}])
+def test_stops_that_only_some_rows_reach_change_nothing_for_the_others(knee):
+    robot = leg(**knee)
+    sim = Simulator(robot, 1e-3, ground=Plane(0.7), contacts=["foot"])
+    Q, V = leg_states(robot, 9)
+    many = sim.rollout(Q, V, steps=300, record=("q", "v", "joint_impulse"))
+    assert np.all(many.status == 1)
+    assert np.max(many.q[..., 8]) < 1.4 + 1e-5 and np.min(many.q[..., 8]) > 0.1 - 1e-5
+    stopped = np.abs(many.joint_impulse[..., 1]) > 3e-4  # more than dry friction
+    assert np.any(stopped) and not np.all(np.any(stopped[:, :120], axis=1))
+    for k in range(9):
+        one = sim.rollout(Q[k], V[k], steps=300, record=("q", "v"))
+        assert np.array_equal(many.q[k], one.q) and np.array_equal(many.v[k], one.v)
+
+
+def test_stops_left_out_where_far_are_not_missed(monkeypatch):
+    robot = leg()
+    Q, V = leg_states(robot, 2)
+    Q[0, 8] = 1.38
+    runs = []
+    for near in (stops.NEAR, 1e20):
+        monkeypatch.setattr(stops, "NEAR", near)
+        sim = Simulator(kl.Robot(robot.mechanism, backend="numpy"), 1e-3, ground=Plane(0.7), contacts=["foot"])
+        runs.append(sim.rollout(Q, V, steps=6, record=("q", "joint_impulse")))
+    assert np.any(runs[0].joint_impulse[0]) and not np.any(runs[0].joint_impulse[1])
+    assert np.max(np.abs(runs[0].q - runs[1].q)) < 1e-12
+
+
 def test_dry_friction_stops_a_joint_in_finite_time():
     robot = pendulum(friction=1.0)
     r = Simulator(robot, 1e-3).rollout(np.array([0.2]), None, steps=100)
@@ -227,7 +276,7 @@ def test_solver_meets_the_laws_of_contact():
         Z = rng.normal(size=(9, 12))
         u = rng.normal(size=9)
         rows = [ContactRow(Z[3 * k : 3 * k + 3], list(range(12)), u[3 * k : 3 * k + 3], 0.0, 0.5) for k in range(3)]
-        impulses, _, w, residual = solve_impulses(rows, [], 12, 300)
+        impulses, _, _, w, residual = solve_impulses(rows, [], 12, 300)
         after = (u + Z @ w).reshape(3, 3)
         assert residual < 1e-8
         for x, y in zip(impulses, after, strict=True):

@@ -65,10 +65,7 @@ class Factor:
             for k in range(i):
                 x[i] = x[i] - self.L[i, k] * x[k]
         x = [x[i] * self.inverse[i] for i in range(n)]
-        for i in reversed(range(n)):
-            for k in range(i + 1, n):
-                x[i] = x[i] - self.L[k, i] * x[k]
-        return np.array(x).reshape(B.shape) if n else np.zeros(B.shape)
+        return self.backward(np.array(x).reshape(B.shape)) if n else np.zeros(B.shape)
 
     def forward(self, B: Array) -> Array:
         """L^-1 B."""
@@ -76,6 +73,15 @@ class Factor:
         for i in range(len(x)):
             for k in range(i):
                 x[i] = x[i] - self.L[i, k] * x[k]
+        return np.array(x).reshape(B.shape)
+
+    def backward(self, B: Array) -> Array:
+        """L^-T B."""
+        n = len(self.d)
+        x = [B[i] for i in range(n)]
+        for i in reversed(range(n)):
+            for k in range(i + 1, n):
+                x[i] = x[i] - self.L[k, i] * x[k]
         return np.array(x).reshape(B.shape)
 
     def inverse_matrix(self) -> Array:

@@ -145,10 +145,11 @@ def _repeat(stage: Repeat, body: list[str]) -> list[str]:
     if stage.rounds < 1:
         return ["    (void)w;"]
     copy = [f"        memcpy(w, w + {stage.body.n_in}, {stage.carried} * sizeof(real));"] if stage.carried else []
+    wanted = "" if stage.gate is None else f" && w[{stage.gate}] != 0"
     return [
         "    long i;",
         f"    w += {stage.base};",
-        f"    for (i = 0; i < {stage.rounds}; i++) {{",
+        f"    for (i = 0; i < {stage.rounds}{wanted}; i++) {{",
         *[f"        {f}(w);" for f in body],
         *copy,
         "    }",
@@ -163,7 +164,7 @@ def _segment(plan: Plan, segment: Segment, single: bool) -> list[str]:
             return f"v{x}" if x in here else f"w[{plan.home[x]}]"
         return _constant(x, single)
 
-    lines = []
+    lines = [] if segment.gate is None else [f"    if (w[{segment.gate}] == 0) return;"]
     for v in segment.values:
         op, args = plan.operations[v]
         lines.append(f"    const real v{v} = {_expression(op, [read(x) for x in args])};")

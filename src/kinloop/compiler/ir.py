@@ -107,6 +107,19 @@ class Writer:
         return self.new(f"icmp ne i{n} {bits}, 0")
 
 
+def branch_if_any(vector: Vector, base: str, slot: int, go: str, end: str) -> list[str]:
+    """On at the label `go` if a slot is not zero in some lane, else at `end`."""
+    T, n = vector.type, vector.width
+    lines = [
+        f"  %gate_at = getelementptr {T}, ptr {base}, i64 {slot}",
+        f"  %gate = load {T}, ptr %gate_at, align {min(vector.size, 64)}",
+        f"  %open = fcmp une {T} %gate, {vector.const(0.0)}",
+    ]
+    if n > 1:
+        lines += [f"  %bits = bitcast <{n} x i1> %open to i{n}", f"  %any = icmp ne i{n} %bits, 0"]
+    return [*lines, f"  br i1 {'%any' if n > 1 else '%open'}, label %{go}, label %{end}"]
+
+
 def declare_intrinsics(vector: Vector) -> list[str]:
     """Declarations of every intrinsic used on this type."""
     T, s = vector.type, vector.suffix

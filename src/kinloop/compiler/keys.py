@@ -47,7 +47,7 @@ def function_digest(function: Function) -> str:
     for s in function.nodes:
         payload = s.payload
         if s.op == "loop":
-            payload = (function_digest(payload.body), payload.rounds, payload.carried)
+            payload = (function_digest(payload.body), payload.rounds, payload.carried, payload.gate)
         elif s.op == "const":
             payload = (str(payload[0]) if isinstance(payload[0], str) else float(payload[0]).hex(), payload[1])
         lines.append(f"{s.index} {s.op} {[a.index for a in s.args]} {payload!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kinloop.compiler.fuse import Operation
-from kinloop.compiler.ir import Vector
+from kinloop.compiler.ir import Vector, branch_if_any
 from kinloop.compiler.plan import Operand, Plan, Segment
 
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
@@ -34,6 +34,8 @@ class SegmentWriter:
     def write(self, name: str, segment: Segment) -> list[str]:
         self.lines.append(f"define internal void @{name}(ptr noalias %w) #0 {{")
         operations, stores = self.plan.operations, self.plan.stores
+        if segment.gate is not None:
+            self.lines += [*branch_if_any(self.vector, "%w", segment.gate, "go", "end"), "end:", "  ret void", "go:"]
         for k in segment.values:
             self.operation(k, operations[k])
             for slot in stores.get(k, ()):

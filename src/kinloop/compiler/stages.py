@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinloop.compiler.ir import Vector
+from kinloop.compiler.ir import Vector, branch_if_any
 from kinloop.compiler.plan import Angles, Plan, Repeat, Segment
 from kinloop.compiler.segment import LANE_CALLS, SegmentWriter, lane_call
 from kinloop.compiler.sincos import angles_function
@@ -73,11 +73,13 @@ def _repeat(name: str, stage: Repeat, vector: Vector, body: list[str]) -> list[s
         "  br label %round",
         "round:",
         "  %i = phi i64 [ 0, %0 ], [ %i2, %next ]",
+        *(["  br label %go"] if stage.gate is None else branch_if_any(vector, "%b", stage.gate, "go", "end")),
+        "go:",
         *[f"  call void @{f}(ptr %b)" for f in body],
         f"  %out = getelementptr {T}, ptr %b, i64 {stage.body.n_in}",
         f"  br label %{'copy' if stage.carried else 'next'}",
         "copy:",
-        "  %k = phi i64 [ 0, %round ], [ %k2, %copy ]",
+        "  %k = phi i64 [ 0, %go ], [ %k2, %copy ]",
         f"  %p = getelementptr {T}, ptr %out, i64 %k",
         f"  %x = load {T}, ptr %p, align {align}",
         f"  %q = getelementptr {T}, ptr %b, i64 %k",

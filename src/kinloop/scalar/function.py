@@ -29,7 +29,7 @@ class Function:
 
     @property
     def operations(self) -> dict[str, int]:
-        """Count of each operation in one evaluation, and their 'total'; loops count every round."""
+        """Count of each operation in one evaluation, and their 'total'; loops count every usual round."""
         return dict(self._count())
 
     def _count(self) -> Counter:
@@ -38,7 +38,7 @@ class Function:
             if s.op == "loop":
                 for op, n in s.payload.body._count().items():
                     if op != "total":
-                        count[op] += n * s.payload.rounds
+                        count[op] += n * s.payload.usual
             elif s.op not in LEAVES:
                 count[s.op] += 1
         count["total"] = sum(count.values())
@@ -106,7 +106,8 @@ def _evaluate(s: Symbol, given: dict[str, Any], value: dict[int, Any]) -> Any:
         return constant_value(s)
     args = [value[a.index] for a in s.args]
     if s.op == "loop":
-        return repeat(s.payload.rounds, s.payload.body, args[: s.payload.carried], args[s.payload.carried :])
+        loop, n = s.payload, s.payload.carried
+        return _loop(loop.rounds, loop.body, args[:n], args[n:], loop.gate, loop.usual)
     if s.op == "pick":
         return args[0][s.payload]
     call = _CALLS.get(s.op) or getattr(fn, s.op)
@@ -134,22 +135,68 @@ def trace(f: Callable, inputs: Mapping[str, int], output: str = "out") -> Functi
 
 
 class _Loop:
-    """What a loop node repeats: `body(carry, given) -> carry`, so many rounds."""
+    """What a loop node repeats: `body(carry, given) -> carry`, `rounds` times at most, of which `usual` count.
 
-    __slots__ = ("body", "carried", "rounds")
+    With a `gate`, the number of one of its inputs, a kernel stops before a round in which that input is zero in
+    all its states.
+    """
 
-    def __init__(self, body: Function, rounds: int, carried: int) -> None:
-        self.body, self.rounds, self.carried = body, rounds, carried
+    __slots__ = ("body", "carried", "gate", "rounds", "usual")
+
+    def __init__(self, body: Function, rounds: int, carried: int, gate: int | None, usual: int) -> None:
+        self.body, self.rounds, self.carried, self.gate, self.usual = body, rounds, carried, gate, usual
 
 
-def repeat(rounds: int, body: Callable, carry: Any, given: Any = ()) -> Any:
+def repeat(
+    rounds: int,
+    body: Callable,
+    carry: Any,
+    given: Any = (),
+    when: Any = True,
+    until: Callable[[Any], Any] | None = None,
+    usual: int | None = None,
+) -> Any:
     """`carry` after `rounds` times `carry = body(carry, given)`, as one rolled loop where symbolic.
 
-    `carry` and `given` are vectors; everything the body uses from outside goes through `given`.
+    `carry` and `given` are vectors; everything the body uses from outside goes through `given`. Where `when`
+    does not hold, `carry` stays as it is; after a round in which `until(carry)` holds it stays as it is then. A
+    kernel leaves out rounds that none of its states wants, and what only they need. `usual` is the number of rounds
+    to count as operations.
     """
+    n, usual = len(carry), rounds if usual is None else usual
+    if until is not None:
+        done = _loop(rounds, _ending(body, until), [*carry, when], given, n, usual)
+        return done[:-1]
+    if not isinstance(when, Symbol | np.ndarray):
+        return _loop(rounds, body, carry, given, None, usual) if when else carry
+    done = _loop(rounds, lambda c, g: body(c, g[:-1]), carry, [*given, when], n + len(given), usual)
+    return _choose(when, done, carry)
+
+
+def _ending(body: Callable, until: Callable[[Any], Any]) -> Callable:
+    """`body` with one more carried value: whether a state goes on."""
+
+    def ending(carry: Any, given: Any) -> Any:
+        wants = carry[-1]
+        new = _choose(wants, body(carry[:-1], given), carry[:-1])
+        return np.array([*new, fn.logical_and(wants, fn.logical_not(until(new)))], dtype=object)
+
+    return ending
+
+
+def _choose(when: Any, a: Any, b: Any) -> np.ndarray:
+    out = np.empty(len(a), dtype=object)
+    for k, (x, y) in enumerate(zip(a, b, strict=True)):
+        out[k] = fn.where(when, x, y)
+    return out
+
+
+def _loop(rounds: int, body: Callable, carry: Any, given: Any, gate: int | None, usual: int) -> Any:
     symbols = [x for x in (*carry, *given) if isinstance(x, Symbol)]
     if not symbols:
         for _ in range(rounds):
+            if gate is not None and not np.any((*carry, *given)[gate]):
+                break
             carry = body(carry, given)
         return carry
     if not isinstance(body, Function):
@@ -157,7 +204,7 @@ def repeat(rounds: int, body: Callable, carry: Any, given: Any = ()) -> Any:
         body = trace(body, {"carry": n, "given": m})
     graph = symbols[0].graph
     lifted = tuple(x if isinstance(x, Symbol) else graph.constant(x) for x in (*carry, *given))
-    node = graph.node("loop", lifted, _Loop(body, rounds, len(carry)))
+    node = graph.node("loop", lifted, _Loop(body, rounds, len(carry), gate, usual))
     out = np.empty(len(carry), dtype=object)
     for k in range(len(carry)):
         out[k] = graph.node("pick", (node,), k)

@@ -48,24 +48,23 @@ class Carried(NamedTuple):
         parts, at = [], []
         for k in sorted(self.u):
             D, c = self.art[k].D, self.art[k].cluster
-            root = np.array([sc.sqrt(d) for d in D.inverse])
-            parts.append(D.forward(self.u[k]) * root[:, None])
+            parts.append(D.forward(self.u[k]) * roots_of(self.art[k])[:, None])
             at += list(range(c.v.start, c.v.stop))
         return np.concatenate(parts).T, at
 
 
-def response(
-    tree: ClusterTree, kin: Motion, art: list[Articulated], forces: list[Carried], sizes: list[Array]
-) -> Array:
-    """M^-1 J^T lambda: change of the independent velocities under impulses along carried forces."""
+def roots_of(a: Articulated) -> Array:
+    """D^-1/2 of a cluster's factor."""
+    return np.array([sc.sqrt(d) for d in a.D.inverse])
+
+
+def response(tree: ClusterTree, kin: Motion, art: list[Articulated], w: Array) -> Array:
+    """M^-1 J^T lambda = L^-T D^-1/2 w: change of the independent velocities under impulses with w = Z^T lambda."""
     top = tree.top
     y: list[Array] = []
     acc: dict[int, Array] = {}
     for k, a in enumerate(art):
-        drive = np.zeros(a.cluster.m)
-        for f, x in zip(forces, sizes, strict=True):
-            if k in f.u:
-                drive = drive + f.u[k] @ x
-        y.append(a.D.solve(driving(top, a, kin, drive, acc)))
+        carried = a.D.forward(driving(top, a, kin, np.zeros(a.cluster.m), acc)) * np.array(a.D.inverse)
+        y.append(a.D.backward(roots_of(a) * w[a.cluster.v] + carried))
         acc |= cluster_motion(top, a, kin, y[k], acc)
     return np.concatenate(y) if y else np.zeros(0)

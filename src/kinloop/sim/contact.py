@@ -23,17 +23,16 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.algorithms.kinematics import Motion
 from kinloop.clusters import ClusterTree
-from kinloop.sim.actuation import Drive
 from kinloop.sim.candidates import Candidate
 from kinloop.sim.carried import Carried, response
 from kinloop.sim.flight import Smooth, spanning, turned
-from kinloop.sim.solver import ContactRow, JointRow, solve_impulses
+from kinloop.sim.solver import ContactRow
+from kinloop.sim.stops import Brakes, JointLimit, joint_paths
 from kinloop.spatial import Transform
 from kinloop.spatial.transform import Array, cross
 
-NEVER = 1e30
-BACK = 5.0
-"""How fast a joint comes back from beyond its stops, per step [rad/s^2, m/s^2]: as slowly as a fall begins."""
+REACH = 10.0
+"""Contacts count where one that is so much faster [m/s] would touch in the step: 1 cm at dt = 1 ms."""
 
 
 class Hit(NamedTuple):
@@ -75,28 +74,31 @@ class Contact:
         """Impulses at the middle q of a step that leads from v to v_free without them."""
         touches, before, after = self._approach(tree, s, v, v_free, h)
         bounce = self._bounce(tree, touches, before, after, h)
-        carried = [Carried.wrench(tree, s.kin, s.art, t.body, t.wrench) for t in touches]
-        held = [Carried.joint(tree, s.kin, s.art, j.dof) for j in self.joints]
         contacts = []
-        for c, t, u0, u1 in zip(carried, touches, before, after, strict=True):
+        for t, u0, u1 in zip(touches, before, after, strict=True):
             bound = bounce.bound(self._bound(tree, t.gap, h), t.gap, u0, u1, h)
-            contacts.append(ContactRow(*c.row(), bounce.at(u0, u1), bound, self.ground.friction))
-        joints, stopping = self._joint_rows(tree, s, held, q, v, v_free, h)
-        impulses, stops, _, residual = solve_impulses(contacts, joints, tree.nv, self.rounds, start)
-        begin = np.concatenate([*impulses, np.array(stops)])
-        impulses, stops = ([x * (1.0 + bounce.restitution) for x in xs] for xs in (impulses, stops))
-        change = response(tree, s.kin, s.art, carried + held, [*impulses, *[np.array([x]) for x in stops]])
+            z, at = Carried.wrench(tree, s.kin, s.art, t.body, t.wrench).row()
+            contacts.append(ContactRow(z, at, bounce.at(u0, u1), bound, self.ground.friction))
+        paths = joint_paths(self.joints, tree, s, q, v, v_free, h)
+        found, stops = Brakes(self.joints, paths, tree, s).solve(
+            contacts, self._touching(touches, after, h), self.rounds, start
+        )
+        begin = np.concatenate([*found.contacts, np.array(stops)])
+        impulses, stops = ([x * (1.0 + bounce.restitution) for x in xs] for xs in (found.contacts, stops))
+        change = response(tree, s.kin, s.art, (1.0 + bounce.restitution) * found.w)
         v_there = v_free + change
         v_next = turned(tree, v_there, 0.5 * h)
-        flying = sc.logical_not(stopping)
+        flying: Any = True
         for x in impulses:
             flying = sc.logical_and(flying, x[0] <= 0.0)
+        for p in paths:
+            flying = sc.logical_and(flying, p.inside)
         # from the middle: h/2 v_next in flight, else h v_next from where the step began
         gone = h * v_there - (0.5 * h) * v
         travel = np.array([sc.where(flying, (0.5 * h) * a, b) for a, b in zip(v_next, gone, strict=True)])
         if bounce.hit is not False:
             travel = travel - (h * bounce.when) * change
-        return Hit(v_next, travel, begin, self._records(touches, impulses, stops, residual, h))
+        return Hit(v_next, travel, begin, self._records(touches, impulses, stops, found.residual, h))
 
     def _approach(self, tree: ClusterTree, s: Smooth, v: Array, v_free: Array, h: float) -> tuple[list, list, list]:
         """Candidates with their gaps at the start of the step, and their velocities there and at its free end.
@@ -120,20 +122,6 @@ class Contact:
             after.append(u1 + 0.5 * bend)
             moved.append(t._replace(gap=t.gap - (0.5 * h) * u0[0] - (0.375 * h) * bend[0]))
         return moved, before, after
-
-    def _joint_rows(
-        self, tree: ClusterTree, s: Smooth, held: list[Carried], q: Array, v: Array, v_free: Array, h: float
-    ) -> tuple[list[JointRow], Any]:
-        """Rows of stops and dry friction, and whether any joint runs into a stop in this step."""
-        was, rates = spanning(tree, s.kin, v) - (0.5 * h) * s.g, spanning(tree, s.kin, v_free) + (0.5 * h) * s.g
-        rows, stopping = [], False
-        for j, c in zip(self.joints, held, strict=True):
-            x = q[j.place] - 0.5 * h * was[j.dof] if j.place >= 0 else 0.0
-            row = j.row(c, x, rates[j.dof], h)
-            for beyond in (row.u < row.low, row.high < row.u):
-                stopping = sc.logical_or(stopping, beyond)
-            rows.append(row)
-        return rows, stopping
 
     def _records(self, touches: list[Touch], impulses: list[Array], stops: list[Any], residual: Any, h: float) -> dict:
         forces = [t.axes @ x / h for t, x in zip(touches, impulses, strict=True)]
@@ -171,6 +159,13 @@ class Contact:
                     own = kin.S[i] @ rates[top.v_of[i]]
                     twist[i] = own if top.parent[i] < 0 else kin.T[i].motion(twist[top.parent[i]]) + own
         return [twist[t.body] for t in touches]
+
+    def _touching(self, touches: list[Touch], after: list[Array], h: float) -> Any:
+        """Whether some candidate may touch the ground in this step."""
+        out: Any = False
+        for t, u in zip(touches, after, strict=True):
+            out = sc.logical_or(out, t.gap + h * u[0] < h * REACH)
+        return out
 
     def _bound(self, tree: ClusterTree, gap: Any, h: float) -> Any:
         g = float(np.linalg.norm(tree.top.mechanism.gravity))
@@ -213,40 +208,3 @@ class Bounce(NamedTuple):
             return bound
         left = gap + self.when * h * (before[0] + 0.5 * self.when * (after[0] - before[0]))
         return sc.where(self.hit, sc.minimum(-left / h, 0.0), bound)
-
-
-class JointLimit(NamedTuple):
-    """Stops and dry friction of one spanning coordinate."""
-
-    dof: int
-    place: int
-    lower: float
-    upper: float
-    friction: float
-
-    def row(self, c: Carried, x: Any, rate: Any, h: float) -> JointRow:
-        low, high = self.bounds(x, h)
-        z, at = c.row()
-        return JointRow(z[0], at, rate, low, high, self.friction * h)
-
-    def bounds(self, x: Any, h: float) -> tuple[Any, Any]:
-        """Velocities that keep position x within the stops, or bring it back slowly from beyond them."""
-        low, high = -NEVER, NEVER
-        if np.isfinite(self.lower):
-            low = sc.minimum((self.lower - x) / h, BACK * h)
-        if np.isfinite(self.upper):
-            high = sc.maximum((self.upper - x) / h, -BACK * h)
-        return low, high
-
-
-def joint_limits(tree: ClusterTree, drive: Drive) -> list[JointLimit]:
-    """Stops and dry friction of all joints that have any."""
-    top, out = tree.top, []
-    for i, j in enumerate(top.joints):
-        for d in range(top.v_of[i].start, top.v_of[i].stop):
-            place = drive.place_of[d]
-            plain = place >= 0 and j.type.nv == 1
-            lower, upper = (j.lower, j.upper) if plain else (-np.inf, np.inf)
-            if np.isfinite(lower) or np.isfinite(upper) or j.friction:
-                out.append(JointLimit(d, place, float(lower), float(upper), float(j.friction)))
-    return out

@@ -15,12 +15,13 @@ from kinloop.sim.actuation import Motor, make_drive
 from kinloop.sim.adaptive import Field, rollout_adaptive
 from kinloop.sim.candidates import find_candidates
 from kinloop.sim.closing import sample_jacobians
-from kinloop.sim.contact import Contact, joint_limits
+from kinloop.sim.contact import Contact
 from kinloop.sim.engine import Engine, charts_key
 from kinloop.sim.recording import Recorder
 from kinloop.sim.result import Rollout, State
 from kinloop.sim.rows import Rows
 from kinloop.sim.steps import memory_size
+from kinloop.sim.stops import joint_limits
 from kinloop.spatial.transform import Array
 
 INTEGRATORS = ("semi_implicit", "rk4", "adaptive")
@@ -48,7 +49,7 @@ class Simulator:
         contacts: Any = None,
         motors: Sequence[Motor | str] | str | None = None,
         limits: bool = True,
-        iterations: int = 10,
+        iterations: int = 5,
         tolerance: float = 1e-10,
         substeps: int = 8,
     ) -> None:

@@ -18,7 +18,7 @@ A joint row takes dry friction, then its stops, in one scalar step. docs/decisio
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,12 @@ SOFT = 1e-10
 
 JAM = 0.1
 """Where friction would press a contact together faster than it slides, no more than ten times the normal impulse."""
+
+ROUGH = 1e-4
+"""A solution that changes velocities by more than this in its last round [m/s, rad/s] is not one yet."""
+
+MOST = 40
+"""So many times the usual number of rounds are spent at most on a state that needs them."""
 
 
 @dataclass
@@ -46,7 +52,7 @@ class ContactRow:
 
 @dataclass
 class JointRow:
-    """One row of a joint: its velocity stays within [low, high], resisted by an impulse of at most `dry`."""
+    """One row of a joint: its velocity u stays within [low, high], resisted by an impulse of at most `dry`."""
 
     z: Array
     at: list[int]
@@ -54,6 +60,15 @@ class JointRow:
     low: Any
     high: Any
     dry: float
+
+
+@dataclass
+class Stops:
+    """Rows of joint stops, which count where `near` says that one may be reached, and impulses to begin with."""
+
+    near: Any
+    rows: list[JointRow]
+    start: Array
 
 
 class Packer:
@@ -69,46 +84,81 @@ class Packer:
         return slice(start, len(self.values))
 
 
+class Impulses(NamedTuple):
+    """Impulses of contacts (3,), joints and stops, w = Z^T lambda, and the last round's change of velocity [m/s]."""
+
+    contacts: list[Array]
+    joints: list[Any]
+    stops: list[Any]
+    w: Array
+    residual: Any
+
+
 def solve_impulses(
-    contacts: list[ContactRow], joints: list[JointRow], size: int, rounds: int, start: Array | None = None
-) -> tuple[list[Array], list[Any], Array, Any]:
-    """Impulses of contacts (3,) and joints, w over `size` joints, and the last round's change of velocity [m/s].
+    contacts: list[ContactRow], joints: list[JointRow], size: int, rounds: int, start: Array | None = None,
+    stops: Stops | None = None, active: Any = True,
+) -> Impulses:  # fmt: skip
+    """Impulses over `size` joints, beginning with `start`, contacts first; none where not `active`.
 
-    `start` are impulses to begin with, contacts first.
+    One loop with the stops where they are near, one without them elsewhere: a kernel leaves out what nobody needs.
     """
-    pack = Packer()
-    plans = [_ContactPlan(row, pack) for row in contacts]
-    joint_plans = [_JointPlan(row, pack) for row in joints]
-    n_contact, n_joint = 3 * len(plans), len(joint_plans)
-    first = size + n_contact + n_joint
+    n = 3 * len(contacts) + len(joints)
+    start = np.zeros(n) if start is None else start
+    carry, braked = [0.0] * (size + n + 1), []
+    if stops is not None:
+        sweeps = _Sweeps(contacts, joints + stops.rows, size)
+        x = np.concatenate([start, stops.start])
+        done = sweeps.run(rounds, sweeps.begin([0.0] * (size + len(x) + 1), x, stops.near), stops.near)
+        carry, braked = [*done[: size + n], done[-1]], list(done[size + n : -1])
+        active = sc.logical_and(active, sc.logical_not(stops.near))
+    sweeps = _Sweeps(contacts, joints, size)
+    if n:
+        carry = sweeps.run(rounds, sweeps.begin(carry, start, active), active)
+    x = carry[size:-1]
+    each = [np.array(x[k : k + 3]) for k in range(0, 3 * len(contacts), 3)]
+    return Impulses(each, list(x[3 * len(contacts) :]), braked, np.array(carry[:size]), carry[-1])
 
-    def sweep(carry: Any, given: Any) -> Any:
-        w, x = np.array(carry[:size]), list(carry[size:first])
+
+class _Sweeps:
+    """Rounds over rows in a rolled loop that carries w, the impulses, and the change in the last round."""
+
+    def __init__(self, contacts: list[ContactRow], joints: list[JointRow], size: int) -> None:
+        self.pack, self.size = Packer(), size
+        self.contacts = [_ContactPlan(row, self.pack) for row in contacts]
+        self.joints = [_JointPlan(row, self.pack) for row in joints]
+
+    def begin(self, carry: list[Any], x: Array, when: Any) -> list[Any]:
+        """What to carry for impulses x where `when` holds, `carry` elsewhere."""
+        w = np.zeros(self.size, dtype=object if sc.is_symbolic(x) else float)
+        for k, c in enumerate(self.contacts):
+            w[c.at] = w[c.at] + c.row.z.T @ x[3 * k : 3 * k + 3]
+        for k, j in enumerate(self.joints):
+            w[j.at] = w[j.at] + j.row.z * x[3 * len(self.contacts) + k]
+        w = sc.repeat(1, lambda c, given: given, _as_array(carry[: self.size]), w, when)
+        return [*w, *[sc.where(when, a, b) for a, b in zip(x, carry[self.size : -1], strict=True)], carry[-1]]
+
+    def run(self, rounds: int, carry: list[Any], when: Any = True) -> Array:
+        """`rounds` rounds, and up to `MOST` times as many while velocities still change by more than `ROUGH`."""
+
+        def sweep(c: Any, given: Any) -> Array:
+            return _as_array([c[0] + 1.0, *self._sweep(c[1:], given)])
+
+        def enough(c: Any) -> Any:
+            return sc.logical_and(float(rounds) <= c[0], sc.logical_not(c[-1] > ROUGH))
+
+        begin, given = _as_array([0.0, *carry]), _as_array(self.pack.values)
+        return sc.repeat(MOST * rounds, sweep, begin, given, when, enough, usual=rounds)[1:]
+
+    def _sweep(self, carry: Any, given: Any) -> Any:
+        first = 3 * len(self.contacts)
+        w, x = np.array(carry[: self.size]), list(carry[self.size : -1])
         change: Any = 0.0
-        for k, joint in enumerate(joint_plans):
-            w, x[n_contact + k], change = joint.relax(w, x[n_contact + k], given, change)
-        for k, plan in enumerate(plans):
+        for k, joint in enumerate(self.joints):
+            w, x[first + k], change = joint.relax(w, x[first + k], given, change)
+        for k, plan in enumerate(self.contacts):
             w, new, change = plan.relax(w, np.array(x[3 * k : 3 * k + 3]), given, change)
             x[3 * k : 3 * k + 3] = list(new)
-        out = [*w, *x, change]
-        return np.array(out, dtype=object if sc.is_symbolic(np.array(out, dtype=object)) else float)
-
-    carry: list[Any] = [0.0] * (first + 1)
-    if start is not None:
-        w = np.zeros(size, dtype=object)
-        for k, plan in enumerate(plans):
-            w[plan.at] = w[plan.at] + plan.row.z.T @ start[3 * k : 3 * k + 3]
-        for k, joint in enumerate(joint_plans):
-            w[joint.at] = w[joint.at] + joint.row.z * start[n_contact + k]
-        carry = [*w, *start, 0.0]
-    done = sc.repeat(rounds, sweep, _as_array(carry), _as_array(pack.values))
-    x = done[size:first]
-    return (
-        [x[3 * k : 3 * k + 3] for k in range(len(plans))],
-        list(x[n_contact:]),
-        done[:size],
-        done[first],
-    )
+        return _as_array([*w, *x, change])
 
 
 def _as_array(values: list[Any]) -> Array:
