@@ -262,7 +262,7 @@ def test_a_limit_on_file_size_is_not_an_error(own_cache):
     assert finish(start()) == expected
 
 
-def test_a_writer_killed_half_way_leaves_the_next_run_correct(own_cache):
+def test_a_writer_killed_half_way_leaves_the_next_run_correct(own_cache, monkeypatch):
     stall = """
 import os, time
 def stall(number):
@@ -279,7 +279,11 @@ os.fsync = stall
     expected = finish(start())
     assert finish(start()) == expected
     os.utime(leftovers[0], (time.time() - 7200,) * 2)
-    run()
+    monkeypatch.setattr("random.random", lambda: 0.999)  # the folder is looked through now and then
+    run(3)
+    assert leftovers[0].exists()
+    monkeypatch.setattr("random.random", lambda: 0.0)
+    run(4)
     assert not leftovers[0].exists()
 
 

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
+import random
 import stat
 import struct
 import sys
@@ -139,7 +140,9 @@ def store(key: str, metadata: dict[str, Any], code: bytes) -> bool:
             os.fsync(file.fileno())
         os.replace(temporary, folder / f"{key}{SUFFIX}")
         temporary = None
-        _evict(folder, keep=f"{key}{SUFFIX}")
+        # looking at every file takes a while: as often as a 64th of the limit has been written, on average
+        if random.random() * limit() < 64 * len(data):
+            _evict(folder, keep=f"{key}{SUFFIX}")
         return True
     except (OSError, RuntimeError, ValueError):
         return False
