@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinloop.algorithms.energy import kinetic_energy, potential_energy
+from kinloop.algorithms.energy import potential_energy
 from kinloop.algorithms.kinematics import joint_pose
 from kinloop.clusters import Chart, Cluster, ClusterTree
 from kinloop.clusters.charts import choose
-from kinloop.clusters.closing import close_parts
 from kinloop.sim.actuation import Drive, joint_forces
 from kinloop.sim.closing import coordinate_scales, determinant, loops
 from kinloop.sim.flight import smooth, spanning
@@ -58,14 +57,22 @@ def rechart(tree: ClusterTree, q: Array) -> ClusterTree:
     return tree.with_charts(charts)
 
 
-def smallest_singular(tree: ClusterTree, q: Array, samples: dict[int, list[Array]]) -> float:
+def smallest_singular(tree: ClusterTree, q: Array, typical: dict[int, float]) -> float:
     """The smallest singular value that the loops' rank needs, relative to its typical size; worst over clusters."""
     worst = 1.0
     for c in loops(tree):
         scale = coordinate_scales(tree)[c.index]
-        typical = float(np.median([_smallest(c, K * scale) for K in samples[c.index]]))
-        worst = min(worst, _smallest(c, tree.rows(c, q).K * scale) / max(typical, 1e-300))
+        worst = min(worst, _smallest(c, tree.rows(c, q).K * scale) / typical[c.index])
     return worst
+
+
+def typical_singular(tree: ClusterTree, samples: dict[int, list[Array]]) -> dict[int, float]:
+    """What `smallest_singular` compares with: medians over sample configurations."""
+    out = {}
+    for c in loops(tree):
+        scale = coordinate_scales(tree)[c.index]
+        out[c.index] = max(float(np.median([_smallest(c, K * scale) for K in samples[c.index]])), 1e-300)
+    return out
 
 
 def _smallest(c: Cluster, K: Array) -> float:
@@ -78,7 +85,7 @@ class Passage(NamedTuple):
 
     tree: ClusterTree
     q: Array
-    v: Array
+    qd: Array
     steps: int
 
 
@@ -95,8 +102,14 @@ def ahead(tree: ClusterTree, q: Array, step: Array) -> Array | None:
     """q moved straight on by a spanning step, its loops closed there; None if they do not close."""
     q = tree.top.integrate(q, step)
     for c in loops(tree):
-        q, error = close_parts(tree.top, c.parts, c.dofs, q)
-        if not error < 1e-10:
+        for _ in range(20):
+            rows = tree.rows(c, q)
+            if not np.max(np.abs(rows.phi), initial=0.0) > 1e-15:
+                break
+            back = np.zeros(tree.top.n_spanning)
+            back[list(c.dofs)] = -np.linalg.pinv(rows.K, rcond=1e-7) @ rows.phi
+            q = tree.top.moved(c.bodies, q, back)
+        if not np.max(np.abs(tree.rows(c, q).phi), initial=0.0) < 1e-10:
             return None
     return q
 
@@ -131,21 +144,21 @@ def pass_over(tree: ClusterTree, drive: Drive, q: Array, qd: Array, u: Array, dt
             continue
         after = rechart(tree, trial)
         v = project(after, trial, qd + h * qdd)
-        return Passage(after, trial, _with_energy(tree, after, drive, (q, qd), (trial, v), u, h), steps)
+        speed = _with_energy(tree, after, drive, (q, qd), (trial, v), u, h)
+        return Passage(after, trial, speed * v, steps)
     return None
 
 
 def _with_energy(
     tree: ClusterTree, after: ClusterTree, drive: Drive, x: tuple[Array, Array], y: tuple[Array, Array], u: Array,
     h: float,
-) -> Array:  # fmt: skip
-    """The independent velocity at y with the energy it has after the work done since x, a time h before."""
+) -> float:  # fmt: skip
+    """The factor that gives the velocity at y the energy it has after the work done since x, a time h before."""
     work = 0.5 * h * sum(float(joint_forces(drive, *z, u) @ z[1]) for z in (x, y))
     left = spanning_kinetic(tree, *x) + potential_energy(tree, x[0]) - potential_energy(tree, y[0]) + work
-    v = y[1][after.independent_dofs]
-    has = kinetic_energy(after, y[0], v)
+    has = spanning_kinetic(after, *y)
     scale = np.sqrt(max(left, 0.0) / has) if has > 0 else 1.0
-    return v * (scale if 0.5 < scale < 2.0 else 1.0)
+    return scale if 0.5 < scale < 2.0 else 1.0
 
 
 def spanning_kinetic(tree: ClusterTree, q: Array, qd: Array) -> float:

@@ -29,8 +29,10 @@ PATIENCE = 12
 class Rows:
     """A batch of rows: state per row, charts per row, what happened to each."""
 
-    def __init__(self, engine_for: Callable[[ClusterTree], Engine], samples: dict, dt: float, drive: Drive) -> None:
-        self.engine_for, self.samples, self.dt, self.drive = engine_for, samples, dt, drive
+    def __init__(
+        self, engine_for: Callable[[ClusterTree], Engine], typical: dict[int, float], dt: float, drive: Drive
+    ) -> None:
+        self.engine_for, self.typical, self.dt, self.drive = engine_for, typical, dt, drive
         self.engines: list[Engine] = []
         self.state: dict[str, Array] = {}
         self.until = np.zeros((0, 1))
@@ -83,7 +85,7 @@ class Rows:
         if not engine.gauge.typical:
             self._tries[k] = PATIENCE
             return
-        nearness = smallest_singular(engine.tree, self.state["q"][k], self.samples)
+        nearness = smallest_singular(engine.tree, self.state["q"][k], self.typical)
         if self.state["watch"][k, 0] == CHART and nearness > SINGULAR:
             self._go_on(k, engine, u)
         elif nearness < 1e-3 or (self.state["watch"][k, 0] == OPEN and self._tries[k] > 1):
@@ -98,7 +100,7 @@ class Rows:
         q, v = self.state["q"][k], self.state["v"][k]
         tree = rechart(engine.tree, q)
         with np.errstate(all="ignore"):
-            qd = engine.tree.spanning_motion(q, v)[1]
+            qd = np.asarray(engine.robot.spanning_velocity(q, v))
             reach = engine.gauge(q)[0]
         if not (np.all(np.isfinite(qd)) and reach < 1e4):
             qd = project(tree, q, self.state["qd"][k])
@@ -139,6 +141,6 @@ class Rows:
             if self.state["watch"][k, 0] == CHART:
                 self.state["watch"][k, 0] = DIVERGED
             return
-        self.place(k, passage.tree, passage.q, passage.tree.spanning_motion(passage.q, passage.v)[1])
+        self.place(k, passage.tree, passage.q, passage.qd)
         self.state["watch"][k, 1] = min(self.state["watch"][k, 1] + passage.steps, self.until[k, 0])
         self.state["watch"][k, 2] = 0.0

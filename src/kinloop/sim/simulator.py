@@ -17,6 +17,8 @@ from kinloop.sim.candidates import find_candidates
 from kinloop.sim.closing import sample_jacobians
 from kinloop.sim.contact import Contact
 from kinloop.sim.engine import Engine, charts_key
+from kinloop.sim.native import native
+from kinloop.sim.recharting import typical_singular
 from kinloop.sim.recording import Recorder
 from kinloop.sim.result import Rollout, State
 from kinloop.sim.rows import Rows
@@ -63,7 +65,9 @@ class Simulator:
             raise MethodError(f"substeps must be at least 1, received {substeps!r}")
         self.drive = make_drive(robot.tree, motors)
         self.contact = self._contact(ground, contacts, limits, iterations)
+        self._tree = native(robot.tree, robot.backend)
         self._samples = sample_jacobians(robot.tree)
+        self._typical = typical_singular(robot.tree, self._samples)
         self._engines: dict[tuple, Engine] = {}
         self._fields: dict[tuple, Field] = {}
 
@@ -89,7 +93,7 @@ class Simulator:
 
     def engine(self, tree: ClusterTree | None = None) -> Engine:
         """The engine for a tree's charts, made once."""
-        tree = tree or self.robot.tree
+        tree = tree or self._tree
         key = charts_key(tree)
         if key not in self._engines:
             self._engines[key] = Engine(
@@ -133,7 +137,7 @@ class Simulator:
         )
 
     def rows_of(self, state: State) -> Rows:
-        rows = Rows(self.engine, self._samples, self.dt, self.drive)
+        rows = Rows(self.engine, self._typical, self.dt, self.drive)
         engine = self.engine()
         rows.start(engine, state.q, state.qd[:, engine.tree.independent_dofs], state.qd, state.memory)
         rows.state["watch"][~state.ok, 0] = 4.0
