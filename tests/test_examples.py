@@ -21,6 +21,8 @@ TELLING = {
     "geared_arm": r"approximate_rnea +torque errors",
     "load_file": r"'pin': 0\.0, 'thumb_joint_mimic': 0\.0",
     "randomize": r"at nominal values the two agree to \d\.\de-1\d",
+    "simulate": r"quadrupeds pushed: 1\d\d still stand",
+    "standing_env": r"servos alone: mean reward 0\.9\d+, 0 falls",
     "tello_loads": r"weight (\S+) N, contacts push up with \1 N",
 }
 

@@ -140,8 +140,7 @@ def drops(n, steps, seed=0):
     robot = kl.robots.load("mini_cheetah")
     sim = Simulator(robot, 1e-3, ground=Plane(0.8), motors=[Motor(j, "velocity", kd=0.5) for j in _legs(robot)])
     rng = np.random.default_rng(seed)
-    base = [robot.random_state(rng) for _ in range(32)]
-    Q = np.array([base[k % 32][0] for k in range(n)])
+    Q = np.array([robot.random_state(rng)[0] for _ in range(n)])
     turn = rng.normal(size=(n, 4))
     Q[:, :3], Q[:, 3:7] = (0, 0, 0.7), turn / np.linalg.norm(turn, axis=1, keepdims=True)
     V = 2.0 * rng.normal(size=(n, robot.nv))
