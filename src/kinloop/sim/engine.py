@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ class Engine:
         self, robot: Robot, tree: ClusterTree, drive: Drive, samples: dict, dt: float, method: str, contact: Any,
         substeps: int = 1,
     ) -> None:  # fmt: skip
-        self.tree = tree
+        self.tree, self.independent = tree, np.array(tree.independent_dofs, dtype=int)
         self.robot = Robot(robot.mechanism, robot.backend, _tree=tree)
         self.gauge = Gauge(tree, samples)
         implicit = implicit_tree(tree, drive, dt) if method == "semi_implicit" else tree
@@ -51,6 +52,11 @@ class Engine:
         if self._step is None:
             self._step = self.kernel("step", self.stepper, self.stepper.inputs())
         return self._step
+
+    @cached_property
+    def velocities(self) -> Any:
+        """The kernel of spanning velocities for (q, v)."""
+        return self.robot.compile("spanning_velocity")
 
     def kernel(self, name: str, call: Any, inputs: dict[str, int]) -> Any:
         """A kernel of this robot in these charts, or the same call on numbers where there is no compiler."""

@@ -83,7 +83,7 @@ class KinloopVectorEnv(gymnasium.vector.VectorEnv):
         if n:
             fresh = self.task.sim.state(*self.task.start(n, self.np_random))
             if self._state is None:
-                self._state = State(*(np.repeat(x[:1], self.num_envs, axis=0) for x in _parts(fresh)))
+                self._state = fresh.repeated(self.num_envs)
             for old, new in zip(_parts(self._state), _parts(fresh), strict=True):
                 old[rows] = new
         self._action[rows] = 0.0

@@ -20,7 +20,8 @@ class State:
     """A batch of states: positions q (B, nq) and velocities qd (B, n_spanning) of all joints, time t (B,).
 
     This is what survives a change of chart. `ok` is False for a row that has stopped for good. `memory`
-    (B, n) holds first guesses for the next step (smooth acceleration, impulses); zeros serve too.
+    (B, n) holds first guesses for the next step (smooth acceleration, impulses); zeros serve too. `charts` says
+    in which coordinates all rows last moved, if in the same; None leaves that to the simulator.
     """
 
     q: Array
@@ -28,9 +29,15 @@ class State:
     t: Array
     ok: Array
     memory: Array
+    charts: tuple | None = None
 
     def __len__(self) -> int:
         return len(self.q)
+
+    def repeated(self, rows: int) -> State:
+        """The first row, so many times."""
+        q, qd, t, ok, memory = (np.repeat(x[:1], rows, axis=0) for x in (self.q, self.qd, self.t, self.ok, self.memory))
+        return State(q, qd, t, ok, memory, self.charts)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from kinloop.clusters import ClusterTree
 from kinloop.sim.actuation import Drive
 from kinloop.sim.engine import FEEDBACK, Engine, charts_key
 from kinloop.sim.recharting import SINGULAR, approach, pass_over, project, rechart, smallest_singular
-from kinloop.sim.steps import CHART, DIVERGED, OPEN, REACH, RUNNING, VOLUME
+from kinloop.sim.steps import BEGINNING, CHART, DIVERGED, OPEN, REACH, RUNNING, VOLUME
 from kinloop.spatial.transform import Array
 
 NEAR = 1e-2
@@ -45,7 +45,7 @@ class Rows:
     def start(self, engine: Engine, q: Array, v: Array, qd: Array, memory: Array) -> None:
         """Rows at closed states (q, v), v in the charts of `engine`, each then in charts that suit it."""
         rows = len(q)
-        watch = np.tile([RUNNING, 0.0, 1.0, REACH, VOLUME], (rows, 1))
+        watch = np.tile(BEGINNING, (rows, 1))
         self.state = {"q": q.copy(), "v": v.copy(), "qd": qd.copy(), "watch": watch, "memory": memory.copy()}
         self.until = np.zeros((rows, 1))
         self.engine_of = np.full(rows, self.index(engine))

@@ -16,13 +16,13 @@ from kinloop.sim.adaptive import Field, rollout_adaptive
 from kinloop.sim.candidates import find_candidates
 from kinloop.sim.closing import sample_jacobians
 from kinloop.sim.contact import Contact
-from kinloop.sim.engine import Engine, charts_key
+from kinloop.sim.engine import Engine, Interpreted, charts_key
 from kinloop.sim.native import native
 from kinloop.sim.recharting import typical_singular
 from kinloop.sim.recording import Recorder
 from kinloop.sim.result import Rollout, State
 from kinloop.sim.rows import Rows
-from kinloop.sim.steps import memory_size
+from kinloop.sim.steps import BEGINNING, RUNNING, memory_size
 from kinloop.sim.stops import joint_limits
 from kinloop.spatial.transform import Array
 
@@ -66,10 +66,12 @@ class Simulator:
         self.drive = make_drive(robot.tree, motors)
         self.contact = self._contact(ground, contacts, limits, iterations)
         self._tree = native(robot.tree, robot.backend)
+        self._own = charts_key(self._tree)
         self._samples = sample_jacobians(robot.tree)
         self._typical = typical_singular(robot.tree, self._samples)
         self._engines: dict[tuple, Engine] = {}
         self._fields: dict[tuple, Field] = {}
+        self._begins: dict[int, tuple[Array, Array]] = {}
 
     def _contact(self, ground: Any, contacts: Any, limits: bool, iterations: int) -> Contact | None:
         candidates = find_candidates(self.robot, contacts) if ground is not None else []
@@ -93,8 +95,8 @@ class Simulator:
 
     def engine(self, tree: ClusterTree | None = None) -> Engine:
         """The engine for a tree's charts, made once."""
+        key = charts_key(tree) if tree is not None else self._own
         tree = tree or self._tree
-        key = charts_key(tree)
         if key not in self._engines:
             self._engines[key] = Engine(
                 self.robot, tree, self.drive, self._samples, self.dt, self.integrator, self.contact, self.substeps
@@ -138,7 +140,7 @@ class Simulator:
 
     def rows_of(self, state: State) -> Rows:
         rows = Rows(self.engine, self._typical, self.dt, self.drive)
-        engine = self.engine()
+        engine = self._engine_of(state)
         rows.start(engine, state.q, state.qd[:, engine.tree.independent_dofs], state.qd, state.memory)
         rows.state["watch"][~state.ok, 0] = 4.0
         return rows
@@ -147,9 +149,33 @@ class Simulator:
         """The state one dt later under controls u (nu,) or (B, nu)."""
         if self.integrator == "adaptive":
             raise MethodError("the adaptive integrator has no single step; use rollout")
-        u = np.zeros(self.nu) if u is None else u
-        u = np.broadcast_to(np.atleast_2d(checked("u", u, self.nu)), (len(state), self.nu))
-        return self._run(state, u[:, None], 1, Recorder(self, (), 1, 1, len(state)), None, None)[0]
+        u = checked("u", np.zeros(self.nu) if u is None else u, self.nu)
+        if u.shape != (len(state), self.nu):
+            u = np.broadcast_to(u, (len(state), self.nu))
+        done = self._direct(state, u)
+        return done or self._run(state, u[:, None], 1, Recorder(self, (), 1, 1, len(state)), None, None)[0]
+
+    def _engine_of(self, state: State) -> Engine:
+        """The engine in whose charts a state last moved, else the robot's own."""
+        return (self._engines.get(state.charts) if state.charts else None) or self.engine()
+
+    def _direct(self, state: State, u: Array) -> State | None:
+        """One step by a single call of the kernel; None if some row needs more than that."""
+        engine, rows = self._engine_of(state), len(state)
+        if isinstance(engine.step, Interpreted) or not state.ok.all():
+            return None
+        if rows not in self._begins:
+            self._begins[rows] = np.tile(BEGINNING, (rows, 1)), np.ones((rows, 1))
+        begin, until = self._begins[rows]
+        given = [state.q, state.qd[:, engine.independent], state.qd, begin, state.memory, u, until]
+        found = engine.step(*([x[0] for x in given] if rows == 1 else given))
+        out = dict(zip(engine.step.outputs, found, strict=True))
+        if not (out["watch_next"][..., 0] == RUNNING).all():
+            return None
+        q, v, memory = out["q_next"], out["v_next"], out["memory_next"]
+        qd = engine.velocities(q, v)
+        q, qd, memory = (x.reshape(rows, -1) for x in (q, qd, memory))
+        return State(q, qd, state.t + self.dt, state.ok, memory, state.charts)
 
     def rollout(
         self,
@@ -198,7 +224,7 @@ class Simulator:
         if len(state) not in (1, rows) or len(u) not in (1, rows):
             raise ShapeError(f"{len(state)} states and controls for {len(u)} rows do not match")
         if len(state) < rows:
-            state = State(*(np.repeat(x, rows, axis=0) for x in (state.q, state.qd, state.t, state.ok, state.memory)))
+            state = state.repeated(rows)
         return np.broadcast_to(u, (rows, *u.shape[1:])), steps, state
 
     def _run(
@@ -254,5 +280,7 @@ class Simulator:
             k = np.flatnonzero(rows.engine_of == index)
             if len(k):
                 qd[k] = engine.robot.spanning_velocity(q[k], rows.state["v"][k])
-        watch = rows.state["watch"]
-        return State(q, qd, before.t + watch[:, 1] * self.dt, watch[:, 0] == 1.0, rows.state["memory"].copy())
+        watch, used = rows.state["watch"], np.unique(rows.engine_of)
+        charts = charts_key(rows.engines[used[0]].tree) if len(used) == 1 else None
+        time, ok = before.t + watch[:, 1] * self.dt, watch[:, 0] == RUNNING
+        return State(q, qd, time, ok, rows.state["memory"].copy(), charts)

@@ -31,6 +31,9 @@ REACH = 4.0
 VOLUME = 0.1
 """A row looks out for singular configurations where its volume has fallen to this part of the typical one."""
 
+BEGINNING = (RUNNING, 0.0, 1.0, REACH, VOLUME)
+"""What is watched of a row that begins."""
+
 MAX_SPEED = 1e7
 """What is faster [1/s] has diverged."""
 
