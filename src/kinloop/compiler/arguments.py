@@ -166,3 +166,8 @@ def non_finite(signature: Signature, call: Call, row: int) -> NonFiniteInput:
                 "give finite numbers, or on_nonfinite='nan' to get nan for such rows"
             )
     return NonFiniteInput(f"an input of kernel {signature} is not finite{where}; give finite numbers")
+
+
+def data_address(x: np.ndarray) -> int:
+    """Where an array's numbers begin."""
+    return x.__array_interface__["data"][0]

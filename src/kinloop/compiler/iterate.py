@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from kinloop.compiler.arguments import data_address
 from kinloop.compiler.ir import Vector
 from kinloop.compiler.layout import Layout
 from kinloop.compiler.parallel import run_chunks, threads_for
@@ -178,31 +179,54 @@ def run_iterate(
 ) -> dict[str, np.ndarray]:
     """Final values of fed-back outputs and records of the others, by name; see `Kernel.iterate`."""
     s = core.signature
-    _check(s, inputs, steps, feedback, stepped, every)
-    dtype = np.dtype(s.dtype)
-    given = dict(zip(s.inputs, (np.asarray(x, dtype=dtype) for x in inputs), strict=True))
+    wiring = _wiring(core, inputs, steps, feedback, stepped, every)
+    given = [np.asarray(x, dtype=wiring.dtype) for x in inputs]
     single, rows = _rows(s, given, steps, stepped)
     entries: list[int] = []
     more: list[int] = []
     keep = []
-    for name, n in s.inputs.items():
-        tail = (steps, n) if name in stepped else (n,)
-        x = np.ascontiguousarray(np.broadcast_to(given[name], (rows, *tail)) if given[name].ndim > len(tail)
-                                 else given[name])  # fmt: skip
+    for x, (name, n) in zip(given, s.inputs.items(), strict=True):
+        x = np.ascontiguousarray(x)
         keep.append(x)
-        entries += [x.ctypes.data, x.nbytes // rows if x.ndim > len(tail) else 0]
-        more.append(n * dtype.itemsize if name in stepped else 0)
+        entries += [data_address(x), x.nbytes // rows if x.ndim > 1 + (name in stepped) else 0]
+        more.append(n * x.itemsize if name in stepped else 0)
     results: dict[str, np.ndarray] = {}
-    slots = dict(zip(s.inputs, (slot for _, _, slot in core.layout(1).given), strict=True))
-    target = {out: slots[inp] for inp, out in feedback.items()}
-    for name, shape in s.outputs.items():
-        lead = (rows,) if name in target else (rows, steps // every)
-        y = results[name] = np.empty((*lead, *shape), dtype=dtype)
-        entries += [y.ctypes.data, y.nbytes // rows]
-        more.append(0 if name in target else int(np.prod(shape, dtype=int)) * dtype.itemsize)
-    more += [target.get(name, -1) for name in s.outputs]
-    _call(core, rows, entries, steps, every, more, threads)
+    for (name, shape), size in zip(s.outputs.items(), wiring.sizes, strict=True):
+        fed = name in wiring.target
+        y = results[name] = np.empty((rows, *shape) if fed else (rows, steps // every, *shape), dtype=wiring.dtype)
+        entries += [data_address(y), y.nbytes // rows]
+        more.append(0 if fed else size)
+    _call(core, rows, entries, steps, every, [*more, *wiring.fed], threads)
     return {name: y[0] for name, y in results.items()} if single else results
+
+
+class Wiring(NamedTuple):
+    """What the names of a call come down to: output to input slot, bytes of each output, the slots in order."""
+
+    dtype: np.dtype
+    target: dict[str, int]
+    sizes: list[int]
+    fed: list[int]
+
+
+def _wiring(
+    core: Core, inputs: Sequence[Any], steps: int, feedback: Mapping[str, str], stepped: Sequence[str], every: int
+) -> Wiring:
+    """The wiring of a kernel, checked and worked out once for each feedback."""
+    s = core.signature
+    if len(inputs) != len(s.inputs):
+        raise MethodError(f"iterate takes {len(s.inputs)} inputs ({', '.join(s.inputs)}), received {len(inputs)}")
+    if steps < 1 or every < 1:
+        raise MethodError(f"steps={steps!r} and every={every!r} must be whole numbers from 1 on")
+    key = (tuple(feedback.items()), tuple(stepped))
+    if key not in core.wirings:
+        _check(s, feedback, stepped)
+        dtype = np.dtype(s.dtype)
+        slots = dict(zip(s.inputs, (slot for _, _, slot in core.layout(1).given), strict=True))
+        target = {out: slots[inp] for inp, out in feedback.items()}
+        sizes = [int(np.prod(shape, dtype=int)) * dtype.itemsize for shape in s.outputs.values()]
+        core.wirings[key] = Wiring(dtype, target, sizes, [target.get(name, -1) for name in s.outputs])
+    return core.wirings[key]
 
 
 def _call(core: Core, rows: int, entries: list[int], steps: int, every: int, more: list[int], threads: Any) -> None:
@@ -218,11 +242,7 @@ def _call(core: Core, rows: int, entries: list[int], steps: int, every: int, mor
     run_chunks(chunk, rows, variant.lanes, threads_for(threads, work))
 
 
-def _check(s: Any, inputs: Sequence[Any], steps: int, feedback: Mapping[str, str], stepped: Any, every: int) -> None:
-    if len(inputs) != len(s.inputs):
-        raise MethodError(f"iterate takes {len(s.inputs)} inputs ({', '.join(s.inputs)}), received {len(inputs)}")
-    if steps < 1 or every < 1:
-        raise MethodError(f"steps={steps!r} and every={every!r} must be whole numbers from 1 on")
+def _check(s: Any, feedback: Mapping[str, str], stepped: Sequence[str]) -> None:
     for inp, out in feedback.items():
         if inp not in s.inputs or out not in s.outputs:
             raise MethodError(f"feedback {inp!r}: {out!r} does not pair an input with an output of this kernel")
@@ -233,17 +253,16 @@ def _check(s: Any, inputs: Sequence[Any], steps: int, feedback: Mapping[str, str
             raise MethodError(f"stepped input {name!r} is not an input of this kernel, or is fed back")
 
 
-def _rows(s: Any, given: dict[str, np.ndarray], steps: int, stepped: Sequence[str]) -> tuple[bool, int]:
+def _rows(s: Any, given: list[np.ndarray], steps: int, stepped: Sequence[str]) -> tuple[bool, int]:
     """Whether all inputs are single, and the number of rows they agree on."""
     rows = None
-    for name, n in s.inputs.items():
+    for x, (name, n) in zip(given, s.inputs.items(), strict=True):
         tail = (steps, n) if name in stepped else (n,)
-        x = given[name]
         if x.shape[x.ndim - len(tail) :] != tail or x.ndim > len(tail) + 1:
             raise ShapeError(
                 f"input {name!r} must have shape {tail} or (rows, {', '.join(map(str, tail))}), received {x.shape}"
             )
-        if not np.all(np.isfinite(x)):
+        if not np.isfinite(x).all():
             raise NonFiniteInput(f"input {name!r} holds nan or infinity; give finite numbers")
         if x.ndim > len(tail):
             if rows not in (None, x.shape[0]):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kinloop.compiler import builtin, cache, keys
-from kinloop.compiler.arguments import Call, Signature, non_finite, read_call
+from kinloop.compiler.arguments import Call, Signature, data_address, non_finite, read_call
 from kinloop.compiler.export_c import export_c
 from kinloop.compiler.export_casadi import to_casadi
 from kinloop.compiler.host import Target, host
@@ -46,8 +46,8 @@ class Variant:
     def run(self, call: Call, threads: int) -> int:
         """Compute all rows; the first row with an input that is not finite, or -1."""
         rows = call.rows
-        entries = [x for pair in zip(call.inputs, call.strides, strict=True) for x in (_data(pair[0]), pair[1])]
-        entries += [x for y in call.outputs for x in (_data(y), y.nbytes // rows)]
+        entries = [x for pair in zip(call.inputs, call.strides, strict=True) for x in (data_address(pair[0]), pair[1])]
+        entries += [x for y in call.outputs for x in (data_address(y), y.nbytes // rows)]
         table = (ctypes.c_int64 * len(entries))(*entries)
         return run_chunks(lambda a, b: self.batch(a, b, table, self._own_scratch()), rows, self._step, threads)
 
@@ -56,12 +56,8 @@ class Variant:
         own = self._local
         if not hasattr(own, "address"):
             own.scratch = np.empty(self.scratch * self.groups + 64, dtype=np.uint8)
-            own.address = _data(own.scratch) + (-_data(own.scratch)) % 64
+            own.address = data_address(own.scratch) + (-data_address(own.scratch)) % 64
         return own.address
-
-
-def _data(x: np.ndarray) -> int:
-    return x.__array_interface__["data"][0]
 
 
 class Core:
@@ -82,6 +78,7 @@ class Core:
         self._lock = threading.RLock()
         self.target = host()
         self.variants: dict[int, Variant] = {}
+        self.wirings: dict[tuple, Any] = {}  # see iterate.py
         self._found = dict(found)
         self.builtin: Any = None
         self._definitions: list[Any] = []

@@ -36,11 +36,12 @@ class Engine:
         substeps: int = 1,
     ) -> None:  # fmt: skip
         self.tree, self.independent = tree, np.array(tree.independent_dofs, dtype=int)
+        self.charts = charts_key(tree)
         self.robot = Robot(robot.mechanism, robot.backend, _tree=tree)
         self.gauge = Gauge(tree, samples)
         implicit = implicit_tree(tree, drive, dt) if method == "semi_implicit" else tree
         self.stepper = Stepper(implicit, tree, drive, self.gauge, dt, method, contact, substeps)
-        self._base = (facts(robot.mechanism), function_digests(tree), charts_key(tree))
+        self._base = (facts(robot.mechanism), function_digests(tree), self.charts)
         numbers = (tuple(map(tuple, self.gauge.scale.values())), tuple(self.gauge.typical.values()))
         self._key = (*self._base, drive.key, numbers, dt, method, substeps, contact.key if contact else None)
         self._step: Any = None
@@ -55,7 +56,9 @@ class Engine:
 
     @cached_property
     def velocities(self) -> Any:
-        """The kernel of spanning velocities for (q, v)."""
+        """Spanning velocities for (q, v): a kernel, where there is a compiler."""
+        if self.robot.backend != "kernel" or not compiler.available():
+            return self.robot.spanning_velocity
         return self.robot.compile("spanning_velocity")
 
     def kernel(self, name: str, call: Any, inputs: dict[str, int]) -> Any:

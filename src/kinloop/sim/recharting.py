@@ -123,24 +123,26 @@ def approach(tree: ClusterTree, q: Array, step: Array) -> float:
     return float(np.max(1.0 - orientation(tree, there) / here))
 
 
-def pass_over(tree: ClusterTree, drive: Drive, q: Array, qd: Array, u: Array, dt: float) -> Passage | None:
+def pass_over(tree: ClusterTree, drive: Drive, q: Array, qd: Array, u: Array, dt: float, most: int) -> Passage | None:
     """Step straight over a singular configuration and close there: the branch the motion was on.
 
     Straight on with the acceleration at q, to second order; the speed is then the one that the energy says.
-    Takes more steps at once while it would land too near the singular configuration; None if there is no way.
+    Takes more steps at once, up to `most`, while it would land too near the singular configuration; None if there
+    is no way.
     """
     s = smooth(tree, drive, q, qd[tree.independent_dofs], u)
     qdd = spanning(tree, s.kin, s.a) + s.g
     bent = np.all(np.isfinite(qdd)) and np.max(np.abs(qdd)) * dt < np.max(np.abs(qd))
     qdd = qdd if bent else np.zeros_like(qd)
     here = np.abs(orientation(tree, q))
-    for steps in (1, 2, 3, 5):
+    tries = [n for n in (1, 2, 3, 5) if n <= most]
+    for steps in tries:
         h = dt * steps
         trial = ahead(tree, q, h * (qd + 0.5 * h * qdd))
         if trial is None:
             continue
         there = np.abs(orientation(tree, trial))
-        if np.any(there * steps < LANDING * (here + there)):
+        if steps < tries[-1] and np.any(there * steps < LANDING * (here + there)):
             continue
         after = rechart(tree, trial)
         v = project(after, trial, qd + h * qdd)

@@ -12,7 +12,7 @@ import numpy as np
 
 from kinloop.clusters import ClusterTree
 from kinloop.sim.actuation import Drive
-from kinloop.sim.engine import FEEDBACK, Engine, charts_key
+from kinloop.sim.engine import FEEDBACK, Engine
 from kinloop.sim.recharting import SINGULAR, approach, pass_over, project, rechart, smallest_singular
 from kinloop.sim.steps import BEGINNING, CHART, DIVERGED, OPEN, REACH, RUNNING, VOLUME
 from kinloop.spatial.transform import Array
@@ -54,12 +54,17 @@ class Rows:
         self._last_stop = np.full(rows, -1.0)
 
     def index(self, engine: Engine) -> int:
-        key = charts_key(engine.tree)
         for k, e in enumerate(self.engines):
-            if charts_key(e.tree) == key:
+            if e.charts == engine.charts:
                 return k
         self.engines.append(engine)
         return len(self.engines) - 1
+
+    def by_engine(self) -> list[Array]:
+        """The rows in each engine that has any."""
+        if len(self.engines) == 1:
+            return [np.arange(len(self.engine_of))]
+        return [k for i in range(len(self.engines)) if len(k := np.flatnonzero(self.engine_of == i))]
 
     def take(self, k: Array, state: dict[str, Array]) -> None:
         """Put back the state of rows k."""
@@ -134,13 +139,14 @@ class Rows:
 
     def _pass_over(self, k: int, tree: ClusterTree, qd: Array, u: Array) -> None:
         self.singular[k] = True
+        most = int(self.until[k, 0] - self.state["watch"][k, 1])
         with np.errstate(all="ignore"):
-            passage = pass_over(tree, self.drive, self.state["q"][k], qd, u, self.dt)
+            passage = pass_over(tree, self.drive, self.state["q"][k], qd, u, self.dt, most)
         if passage is None:
             self._tries[k] = PATIENCE
             if self.state["watch"][k, 0] == CHART:
                 self.state["watch"][k, 0] = DIVERGED
             return
         self.place(k, passage.tree, passage.q, passage.qd)
-        self.state["watch"][k, 1] = min(self.state["watch"][k, 1] + passage.steps, self.until[k, 0])
+        self.state["watch"][k, 1] += passage.steps
         self.state["watch"][k, 2] = 0.0

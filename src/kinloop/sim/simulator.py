@@ -247,10 +247,8 @@ class Simulator:
     def _chunk(self, rows: Rows, u: Array, start: int, n: int, recorder: Recorder, threads: int | None) -> None:
         """Bring every row n steps further, whatever charts it needs on the way."""
         rows.until[:] = start + n
-        for index in range(len(rows.engines)):
-            k = np.flatnonzero(rows.engine_of == index)
-            if len(k):
-                self._advance(rows, k, u[k], start, n, recorder, threads)
+        for k in rows.by_engine():
+            self._advance(rows, k, u[k], start, n, recorder, threads)
         while len(waiting := rows.stopped()):
             for k in waiting:
                 at = 0 if u.shape[1] == 1 else min(int(rows.state["watch"][k, 1]) - start, u.shape[1] - 1)
@@ -276,11 +274,10 @@ class Simulator:
     def read(self, rows: Rows, before: State) -> State:
         """The spanning states of all rows."""
         q, qd = rows.state["q"].copy(), np.empty_like(rows.state["qd"])
-        for index, engine in enumerate(rows.engines):
-            k = np.flatnonzero(rows.engine_of == index)
-            if len(k):
-                qd[k] = engine.robot.spanning_velocity(q[k], rows.state["v"][k])
-        watch, used = rows.state["watch"], np.unique(rows.engine_of)
-        charts = charts_key(rows.engines[used[0]].tree) if len(used) == 1 else None
+        groups = rows.by_engine()
+        engines = [rows.engines[rows.engine_of[k[0]]] for k in groups]
+        for k, engine in zip(groups, engines, strict=True):
+            qd[k] = engine.velocities(q[k], rows.state["v"][k])
+        watch, charts = rows.state["watch"], engines[0].charts if len(engines) == 1 else None
         time, ok = before.t + watch[:, 1] * self.dt, watch[:, 0] == RUNNING
         return State(q, qd, time, ok, rows.state["memory"].copy(), charts)
