@@ -34,7 +34,7 @@ def tiny():
         "growth": {"geared_chain 1": contest(lambda: robots.load("geared_chain", links=1), TINY)},
     }
     head = {"machine": {"cpu": "c", "cores": "2", "system": "s", "load": "0"}, "date": "d", "seconds": 1.0}
-    settings = {"quick": True, "rounds": 1, "turn_seconds": 1e-5, "batch": 8}
+    settings = {"quick": True, "rounds": 1, "turn_seconds": 1e-5, "batch": 8, "visits": 1}
     return head | {"settings": settings, "parts": parts, "failed": {"a": "b"}}
 
 
@@ -117,3 +117,12 @@ def test_docs_repeat_the_committed_report():
     assert all((REPOSITORY / docs.FOLDER / f"{name}.svg").exists() for name in drawn)
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     assert docs.with_block(readme, docs.readme_lines(found)) == readme
+
+
+def test_the_shorter_of_two_times_counts():
+    old = {"a": [{"us": 3.0, "error": 1e-9, "who": "x"}, {"us": 1.0, "error": None, "who": "y"}], "batch_us": None}
+    new = {"a": [{"us": 2.0, "error": 1e-8, "who": "x"}, {"us": 5.0, "error": None, "who": "y"}], "batch_us": None}
+    assert report.better(old, new) == {
+        "a": [{"us": 2.0, "error": 1e-9, "who": "x"}, {"us": 1.0, "error": None, "who": "y"}],
+        "batch_us": None,
+    }

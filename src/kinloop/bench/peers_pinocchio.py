@@ -8,6 +8,7 @@ and lcaba to its proximal tolerance. crba misses an entry where a mimic joint ca
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -142,10 +143,11 @@ def forward_peers(x: Problem) -> list[Peer]:
         return Peer(f"pinocchio {name}", call, lambda: p.independent(np.array(call())))
 
     if x.robot.mechanism.couplings:
+        cholesky = _cholesky()
 
         def solve() -> Array:
             M = pin.crba(model, data, q)  # the upper triangle is all that LAPACK's lower=False reads
-            return _cholesky_solve(M, tau - pin.nonLinearEffects(model, data, q, v))
+            return cholesky(M, tau - pin.nonLinearEffects(model, data, q, v))
 
         return [peer("crba + nle + solve", solve)]
     if not x.robot.mechanism.loops:
@@ -160,14 +162,14 @@ def forward_peers(x: Problem) -> list[Peer]:
     ]
 
 
-def _cholesky_solve(M: Array, b: Array) -> Array:
+@functools.cache
+def _cholesky() -> Callable[[Array, Array], Array]:
+    """What solves M x = b fastest, for the upper triangle of M."""
     try:
         from scipy.linalg.lapack import dposv
-
-        return dposv(M, b, lower=0)[1]
     except ImportError:
-        full = np.triu(M) + np.triu(M, 1).T
-        return np.linalg.solve(full, b)
+        return lambda M, b: np.linalg.solve(np.triu(M) + np.triu(M, 1).T, b)
+    return lambda M, b: dposv(M, b, lower=0)[1]
 
 
 def loop_constraints(p: PinocchioRobot) -> tuple[Any, Any]:
