@@ -39,6 +39,7 @@ def timed(
             times = seconds_per_call(cases, effort.rounds, effort.budget)
     out = []
     for p in contenders:
+        p.close()
         wrong = error(p.result(), exact) if p.result and exact is not None else None
         us = 1e6 * times[p.name] / p.states
         out.append({"quantity": quantity, "mode": mode, "who": p.name, "us": us, "error": wrong})

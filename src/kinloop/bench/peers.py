@@ -36,13 +36,15 @@ class Peer(NamedTuple):
     """A contender: what to call, and what it computed, in kinloop's coordinates (None where it cannot be read).
 
     `states` is how many states or steps a call computes. Batches are sized so that a call takes about a
-    millisecond: on a busy machine a longer one is interrupted, and would look slower than it is.
+    millisecond: on a busy machine a longer one is interrupted, and would look slower than it is. `close` ends what
+    a contender keeps running, such as a pool of threads.
     """
 
     name: str
     call: Callable[[], Any]
     result: Callable[[], Array] | None
     states: int = 1
+    close: Callable[[], Any] = lambda: None
 
 
 class Problem(NamedTuple):

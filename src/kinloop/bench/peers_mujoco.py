@@ -178,8 +178,7 @@ def step_peers(x: Problem) -> list[Peer]:
 
     def call() -> None:
         m.mujoco.mj_setState(m.model, m.data, start, kind)
-        for _ in range(STEPS):
-            m.mujoco.mj_step(m.model, m.data)
+        m.mujoco.mj_step(m.model, m.data, STEPS)
 
     return [Peer("mujoco mj_step", call, None, STEPS)]
 
@@ -204,7 +203,7 @@ def batch_peers(x: Problem, threads: int | None = None) -> list[Peer]:
     def call() -> None:
         pool.rollout(m.model, datas, start, applied, control_spec=spec, nstep=STEPS, state=state)
 
-    return [Peer("mujoco rollout", call, None, rows * STEPS)]
+    return [Peer("mujoco rollout", call, None, rows * STEPS, pool.close)]
 
 
 def _to_mujoco(kind: jt.JointType, q: Array, x: Array) -> Array:
