@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import subprocess
 import sys
 import timeit
 import weakref
@@ -202,3 +203,29 @@ def test_without_builtins_every_form_still_works(monkeypatch):
     a = np.zeros(3)
     assert kernel(np.ones(3), a) is a and (a == 2).all()
     assert (kernel.builtin(np.ones(3)) == 2).all()
+
+
+def test_kernels_go_in_any_order():
+    """What the collector frees, at leisure or at exit, must not look into what it freed before."""
+    script = """
+import gc
+import numpy as np
+from kinloop import scalar as sc
+from kinloop.compiler import compile_function
+
+gc.disable()
+kept = []
+for k in range(40):
+    kernel = compile_function(sc.trace(lambda x: x * (1.0 + k) + 1.0, {"x": 3}), cache=False)
+    kernel(np.ones(3))
+    kernel(np.ones((9, 3)))
+    ring = [kernel]
+    ring.append(ring)
+    kept.append(ring)
+    if k % 4 == 0:
+        kept.clear()
+        gc.collect()
+        kept.append([np.zeros(n) for n in range(1, 60)])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

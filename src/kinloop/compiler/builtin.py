@@ -68,16 +68,36 @@ def abi() -> str:
 
 class _MethodDef(ctypes.Structure):
     _fields_ = [
-        ("name", ctypes.c_char_p),
+        ("name", ctypes.c_void_p),
         ("function", ctypes.c_void_p),
         ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
+        ("doc", ctypes.c_void_p),
     ]
 
 
-def make_builtin(address: int, slow: Any) -> tuple[Any, Any]:
-    """The builtin at `address`, with `slow` behind it, and the definition that must live as long."""
+def _forever(data: bytes) -> int:
+    """The address of a copy that is never freed."""
+    allocate = ctypes.pythonapi.PyMem_RawMalloc
+    allocate.restype, allocate.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    address = allocate(len(data))
+    if not address:
+        raise MemoryError
+    ctypes.memmove(address, data, len(data))
+    return address
+
+
+@functools.cache
+def _words() -> tuple[int, int]:
+    return _forever(b"kernel\0"), _forever(b"A compiled kernel.\0")
+
+
+def make_builtin(address: int, slow: Any) -> Any:
+    """The builtin at `address`, with `slow` behind it.
+
+    A builtin looks into its definition even as it is freed, and the garbage collector frees what hangs together
+    in any order: definitions (32 bytes) stay for good.
+    """
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    definition = _MethodDef(b"kernel", address, _METH_FASTCALL_KEYWORDS, b"A compiled kernel.")
-    return new(ctypes.addressof(definition), slow, None), definition
+    name, doc = _words()
+    return new(_forever(bytes(_MethodDef(name, address, _METH_FASTCALL_KEYWORDS, doc))), slow, None)

@@ -81,7 +81,6 @@ class Core:
         self.wirings: dict[tuple, Any] = {}  # see iterate.py
         self._found = dict(found)
         self.builtin: Any = None
-        self._definitions: list[Any] = []
         self.on_builtin: Callable[[Any], None] = lambda f: None
 
     def function(self) -> Function:
@@ -125,8 +124,7 @@ class Core:
         """The builtin for one state, before the one for small batches, before the Python way."""
         head: Any = self.call
         for lanes in sorted(self.variants, reverse=True):
-            head, definition = builtin.make_builtin(self.variants[lanes].library.address("call"), head)
-            self._definitions.append(definition)
+            head = builtin.make_builtin(self.variants[lanes].library.address("call"), head)
         self.builtin = head
         self.on_builtin(head)
 
