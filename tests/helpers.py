@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinloop.algorithms.cluster_crba import cluster_crba
+from kinloop.algorithms.trees.cluster_crba import cluster_crba
 from kinloop.clusters import ClusterTree, conditioning, grow, random_closed
 from kinloop.model import Mechanism
 from kinloop.model.random import KINDS, random_mechanism

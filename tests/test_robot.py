@@ -7,7 +7,7 @@ import pytest
 from helpers import assert_agree, relative
 
 import kinloop as kl
-from kinloop.algorithms.registry import QUANTITIES
+from kinloop.algorithms.quantities import QUANTITIES
 from kinloop.clusters import conditioning
 from kinloop.errors import LoopNotClosed, MethodError, NonFiniteInput, ShapeError, UnknownName
 

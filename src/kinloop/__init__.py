@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 from kinloop import robots, scalar
-from kinloop.algorithms.registry import QUANTITIES as _QUANTITIES
+from kinloop.algorithms.quantities import QUANTITIES as _QUANTITIES
 from kinloop.compute import constrained_quantities
 from kinloop.errors import KinloopError, LoopNotClosed, ModelError
 from kinloop.model import Body, Builder, Frame, Joint, Mechanism
@@ -20,7 +20,7 @@ __all__ = [
 ]  # fmt: skip
 
 # Imported when first asked for, so that `import kinloop` stays quick.
-_CONSTRAINTS = "kinloop.algorithms.motion_constraints"
+_CONSTRAINTS = "kinloop.algorithms.constrained.motion_constraints"
 _LAZY = {
     **{name: (_CONSTRAINTS, name) for name in ("Closure", "Point", "Rows", "Weld")},
     "io": ("kinloop.io", None),

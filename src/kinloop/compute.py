@@ -10,7 +10,7 @@ import numpy as np
 
 from kinloop import compiler
 from kinloop import scalar as sc
-from kinloop.algorithms.registry import QUANTITIES, evaluate, input_size
+from kinloop.algorithms.quantities import QUANTITIES, evaluate, input_size
 from kinloop.clusters import ClusterTree
 from kinloop.compiler.keys import function_digest
 from kinloop.constraints.functions import derivatives
@@ -172,6 +172,6 @@ def function_digests(tree: ClusterTree) -> tuple[str, ...]:
 
 def constrained_quantities() -> list[str]:
     """Quantities of constrained motion, which take a list of constraints."""
-    from kinloop.algorithms.constrained_methods import CONSTRAINED
+    from kinloop.algorithms.constrained.plans import CONSTRAINED
 
     return list(CONSTRAINED)

@@ -10,8 +10,8 @@ import numpy as np
 
 from kinloop import compiler, compute
 from kinloop import scalar as sc
-from kinloop.algorithms.constrained_methods import Method, method_of
-from kinloop.algorithms.motion_constraints import Closure, MotionConstraint, Placed
+from kinloop.algorithms.constrained.motion_constraints import Closure, MotionConstraint, Placed
+from kinloop.algorithms.constrained.plans import Method, method_of
 from kinloop.clusters import ClusterTree
 from kinloop.constraints import rows_of
 from kinloop.errors import ConflictingConstraints, MethodError, ModelError

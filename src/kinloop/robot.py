@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinloop import compute
-from kinloop.algorithms.articulated import check_regular
-from kinloop.algorithms.reactions import Reactions, reactions
-from kinloop.algorithms.registry import QUANTITIES
+from kinloop.algorithms.quantities import QUANTITIES
+from kinloop.algorithms.trees.articulated import check_regular
+from kinloop.algorithms.trees.reactions import Reactions, reactions
 from kinloop.clusters import ClusterTree, assembly, close, grow, neutral, random_closed
 from kinloop.clusters.closing import TOLERANCE
 from kinloop.constraints import rows_of
@@ -23,7 +23,7 @@ from kinloop.model import Mechanism
 from kinloop.spatial import Transform
 
 if TYPE_CHECKING:
-    from kinloop.algorithms.motion_constraints import MotionConstraint
+    from kinloop.algorithms.constrained.motion_constraints import MotionConstraint
 
 Array = np.ndarray
 

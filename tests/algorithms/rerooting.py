@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from helpers import State
 
-from kinloop.algorithms.kinematics import motion, world_poses
+from kinloop.algorithms.trees.kinematics import motion, world_poses
 from kinloop.clusters import ClusterTree, grow
 from kinloop.model import WORLD, Joint, JointType, LoopJoint
 from kinloop.model.joints import perpendicular

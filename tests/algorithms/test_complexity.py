@@ -10,10 +10,10 @@ import pytest
 
 from kinloop import robots
 from kinloop import scalar as sc
-from kinloop.algorithms.baselines import lagrange, projection
-from kinloop.algorithms.cluster_aba import cluster_aba
-from kinloop.algorithms.cluster_efpa import cluster_efpa
-from kinloop.algorithms.cluster_rnea import cluster_rnea
+from kinloop.algorithms.trees.cluster_aba import cluster_aba
+from kinloop.algorithms.trees.cluster_efpa import cluster_efpa
+from kinloop.algorithms.trees.cluster_rnea import cluster_rnea
+from kinloop.algorithms.witnesses.spanning_tree import lagrange, projection
 from kinloop.clusters import ClusterTree, grow
 from kinloop.spatial import Transform
 

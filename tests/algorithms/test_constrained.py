@@ -15,11 +15,11 @@ import pytest
 from helpers import EPS, State, states
 
 import kinloop as kl
-from kinloop.algorithms.constrained import Solution
-from kinloop.algorithms.constrained_dense import dense_delassus, dense_kkt, dense_rows, projected
-from kinloop.algorithms.constrained_methods import CONSTRAINED
-from kinloop.algorithms.motion_constraints import MotionConstraint, Placed
-from kinloop.algorithms.pv import pv
+from kinloop.algorithms.constrained.motion_constraints import MotionConstraint, Placed
+from kinloop.algorithms.constrained.passes import Solution
+from kinloop.algorithms.constrained.plans import CONSTRAINED
+from kinloop.algorithms.constrained.pv import pv
+from kinloop.algorithms.witnesses.dense_constrained import dense_delassus, dense_kkt, dense_rows, projected
 from kinloop.spatial import Transform, quaternion_rotation
 
 HARD = ("pv", "pv_joint", "pv_early", "ltl", "efpa", "kjr")

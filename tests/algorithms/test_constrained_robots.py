@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kinloop as kl
-from kinloop.algorithms.constrained_methods import CONSTRAINED
+from kinloop.algorithms.constrained.plans import CONSTRAINED
 from kinloop.compute_constrained import all_numbers, kernel, place
 from kinloop.errors import ConflictingConstraints, KinloopError, ModelError, UnknownName
 

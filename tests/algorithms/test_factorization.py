@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from helpers import assert_agree
 
-from kinloop.algorithms.cluster_efpa import force_response
-from kinloop.algorithms.factorization import (
+from kinloop.algorithms.trees.cluster_efpa import force_response
+from kinloop.algorithms.trees.factorization import (
     aggregate_operators,
     innovations,
     inverse_innovations,
     inverse_mass_matrix,
     log_determinant,
 )
-from kinloop.algorithms.kinematics import frame_jacobian
+from kinloop.algorithms.trees.kinematics import frame_jacobian
 
 
 def test_the_mass_matrix_is_L_D_Lt(block):

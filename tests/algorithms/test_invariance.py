@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from helpers import State, assert_agree, drop, mechanisms, state_of
 
-from kinloop.algorithms.cluster_aba import cluster_aba
-from kinloop.algorithms.cluster_crba import cluster_crba
-from kinloop.algorithms.energy import kinetic_energy
+from kinloop.algorithms.trees.cluster_aba import cluster_aba
+from kinloop.algorithms.trees.cluster_crba import cluster_crba
+from kinloop.algorithms.trees.energy import kinetic_energy
 from kinloop.clusters import ClusterTree, conditioning, grow
 from kinloop.errors import ModelError
 from kinloop.model import WORLD, Joint, LoopJoint, Mechanism, Rod

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from helpers import State, assert_agree
 
-from kinloop.algorithms.kinematics import (
+from kinloop.algorithms.trees.kinematics import (
     frame_bias_acceleration,
     frame_jacobian,
     frame_jacobian_rate,

@@ -12,20 +12,26 @@ from __future__ import annotations
 import numpy as np
 from helpers import State, assert_agree, drop
 
-from kinloop.algorithms.baselines import lagrange, projected_osim, projected_rnea, projection, spanning_tree
-from kinloop.algorithms.cluster_aba import cluster_aba
-from kinloop.algorithms.cluster_crba import cluster_crba
-from kinloop.algorithms.cluster_efpa import cluster_efpa
-from kinloop.algorithms.cluster_rnea import bias_force, cluster_rnea
-from kinloop.algorithms.dense_kkt import (
+from kinloop.algorithms.trees.cluster_aba import cluster_aba
+from kinloop.algorithms.trees.cluster_crba import cluster_crba
+from kinloop.algorithms.trees.cluster_efpa import cluster_efpa
+from kinloop.algorithms.trees.cluster_rnea import bias_force, cluster_rnea
+from kinloop.algorithms.trees.energy import center_of_mass, kinetic_energy, momentum, potential_energy
+from kinloop.algorithms.trees.kinematics import frame_jacobian, motion
+from kinloop.algorithms.witnesses.dense_kkt import (
     dense_inverse_dynamics,
     dense_jacobian,
     dense_kkt,
     dense_mass_matrix,
     dense_osim,
 )
-from kinloop.algorithms.energy import center_of_mass, kinetic_energy, momentum, potential_energy
-from kinloop.algorithms.kinematics import frame_jacobian, motion
+from kinloop.algorithms.witnesses.spanning_tree import (
+    lagrange,
+    projected_osim,
+    projected_rnea,
+    projection,
+    spanning_tree,
+)
 from kinloop.clusters import conditioning
 
 STENCIL = {-2: 1 / 12, -1: -2 / 3, 1: 2 / 3, 2: -1 / 12}

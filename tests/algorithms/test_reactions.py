@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from helpers import State, assert_agree
 
-from kinloop.algorithms.cluster_aba import cluster_aba
-from kinloop.algorithms.kinematics import motion, world_poses
-from kinloop.algorithms.reactions import reactions
+from kinloop.algorithms.trees.cluster_aba import cluster_aba
+from kinloop.algorithms.trees.kinematics import motion, world_poses
+from kinloop.algorithms.trees.reactions import reactions
 from kinloop.model import LoopJoint, Rod
 from kinloop.spatial import cross_force, cross_motion
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from helpers import assert_agree, relative
 
-from kinloop.algorithms.cluster_aba import cluster_aba
-from kinloop.algorithms.cluster_crba import cluster_crba
-from kinloop.algorithms.cluster_rnea import bias_force, cluster_rnea
-from kinloop.algorithms.energy import center_of_mass, kinetic_energy, momentum, potential_energy
-from kinloop.algorithms.kinematics import frame_jacobian, world_poses
+from kinloop.algorithms.trees.cluster_aba import cluster_aba
+from kinloop.algorithms.trees.cluster_crba import cluster_crba
+from kinloop.algorithms.trees.cluster_rnea import bias_force, cluster_rnea
+from kinloop.algorithms.trees.energy import center_of_mass, kinetic_energy, momentum, potential_energy
+from kinloop.algorithms.trees.kinematics import frame_jacobian, world_poses
 from kinloop.clusters import ClusterTree, grow
 from kinloop.model import WORLD
 from kinloop.model.sketch import Sketch

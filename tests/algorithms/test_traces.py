@@ -6,13 +6,13 @@ import numpy as np
 from helpers import assert_agree
 
 from kinloop import scalar as sc
-from kinloop.algorithms.baselines import lagrange, projection
-from kinloop.algorithms.cluster_aba import cluster_aba
-from kinloop.algorithms.cluster_crba import cluster_crba
-from kinloop.algorithms.cluster_efpa import cluster_efpa
-from kinloop.algorithms.cluster_rnea import cluster_rnea
-from kinloop.algorithms.energy import kinetic_energy, momentum, potential_energy
-from kinloop.algorithms.factorization import inverse_mass_matrix
+from kinloop.algorithms.trees.cluster_aba import cluster_aba
+from kinloop.algorithms.trees.cluster_crba import cluster_crba
+from kinloop.algorithms.trees.cluster_efpa import cluster_efpa
+from kinloop.algorithms.trees.cluster_rnea import cluster_rnea
+from kinloop.algorithms.trees.energy import kinetic_energy, momentum, potential_energy
+from kinloop.algorithms.trees.factorization import inverse_mass_matrix
+from kinloop.algorithms.witnesses.spanning_tree import lagrange, projection
 
 
 def test_traced_dynamics_are_the_numeric_ones(small_block):

@@ -7,11 +7,15 @@ from pathlib import Path
 import pytest
 
 from kinloop import robots
-from kinloop.bench import accuracy, chains, clusters, docs, growth, motion, osim, peer_tables, plots, report
+from kinloop.bench import accuracy, growth, motion, osim, peer_tables, report
+from kinloop.bench import chain_figures as chains
+from kinloop.bench import report_plots as plots
+from kinloop.bench import robot_tables as clusters
+from kinloop.bench import write_docs as docs
 from kinloop.bench.blocks import figure, percent, small, times
 from kinloop.bench.contest import ALL, CALL, ONE, contest
-from kinloop.bench.page import page
-from kinloop.bench.published import PERCENT, ROBOTS, SATHYA_METHODS, SATHYA_TABLE_II, TABLES
+from kinloop.bench.printed_figures import PERCENT, ROBOTS, SATHYA_METHODS, SATHYA_TABLE_II, TABLES
+from kinloop.bench.report_page import page
 from kinloop.bench.timing import Effort, seconds_per_call
 from kinloop.errors import MethodError
 

@@ -9,7 +9,7 @@ import pytest
 import kinloop as kl
 from kinloop.cli import driving, start
 from kinloop.cli.running import Run
-from kinloop.cli.sim import make
+from kinloop.cli.simulate import make
 from kinloop.sim import Plane
 
 LEGGED = """<mujoco model="legged">

@@ -5,7 +5,7 @@ import pytest
 from helpers import assert_agree
 
 import kinloop as kl
-from kinloop.algorithms.dense_kkt import dense_jacobian
+from kinloop.algorithms.witnesses.dense_kkt import dense_jacobian
 from kinloop.clusters import conditioning, grow
 from kinloop.errors import MethodError
 

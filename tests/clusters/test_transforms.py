@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from helpers import assert_agree, mechanisms
 
-from kinloop.algorithms.articulated import cluster_subspace
-from kinloop.algorithms.kinematics import motion, world_poses
+from kinloop.algorithms.trees.articulated import cluster_subspace
+from kinloop.algorithms.trees.kinematics import motion, world_poses
 from kinloop.clusters import ClusterTree, grow, random_closed
-from kinloop.clusters.transforms import (
+from kinloop.clusters.stacked_transforms import (
     cluster_force_transform,
     cluster_motion_transform,
     remap_force,

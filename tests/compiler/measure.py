@@ -9,7 +9,8 @@ import timeit
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.compiler import compile_function, host, kernel
+from kinloop.compiler import compile_function
+from kinloop.compiler.run import host, kernel
 from tests.compiler.test_plan import chain
 from tests.compiler.test_sincos import make, ulps
 

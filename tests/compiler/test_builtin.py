@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from kinloop import scalar as sc
-from kinloop.compiler import builtin, compile_function
+from kinloop.compiler import compile_function
+from kinloop.compiler.run import builtin
 from kinloop.errors import NonFiniteInput, ShapeError
 
 pytestmark = pytest.mark.skipif(not builtin.usable(), reason="no builtins on this interpreter")
@@ -92,7 +93,7 @@ def no_slow_way(monkeypatch):
     def refuse(*args):
         raise AssertionError("the slow way was taken")
 
-    monkeypatch.setattr("kinloop.compiler.kernel.read_call", refuse)
+    monkeypatch.setattr("kinloop.compiler.run.kernel.read_call", refuse)
 
 
 @pytest.mark.parametrize("count", [1, 4, 7, 64])

@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 
 from kinloop import scalar as sc
-from kinloop.compiler import cache, compile_function, kernel, load_or_compile, native
+from kinloop.compiler import cache, compile_function, load_or_compile
+from kinloop.compiler.run import kernel
+from kinloop.compiler.run import library as native
 from tests.compiler.graphs import random_function
 
 Q, V = np.linspace(-1, 1, 4), np.linspace(0.2, 0.9, 3)

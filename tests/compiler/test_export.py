@@ -10,7 +10,7 @@ import pytest
 
 from kinloop import scalar as sc
 from kinloop.compiler import compile_function
-from kinloop.compiler.export_c import identifiers
+from kinloop.compiler.export.c99 import identifiers
 from tests.compiler.graphs import every_operation, random_function
 
 CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")

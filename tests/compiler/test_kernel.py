@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from kinloop import scalar as sc
-from kinloop.compiler import compile_function, load_or_compile, parallel
+from kinloop.compiler import compile_function, load_or_compile
+from kinloop.compiler.run import threads as parallel
 from kinloop.errors import CompileError, KinloopError, MethodError, NonFiniteInput, ShapeError
 from tests.compiler.graphs import every_operation, random_function, reference
 
@@ -241,7 +242,7 @@ def test_threads_come_from_the_environment(monkeypatch):
     kernel, x = double(), np.ones((2_000_000, 3))
     used = []
     run = parallel.run_chunks
-    monkeypatch.setattr("kinloop.compiler.kernel.run_chunks", lambda *a: used.append(a[-1]) or run(*a))
+    monkeypatch.setattr("kinloop.compiler.run.kernel.run_chunks", lambda *a: used.append(a[-1]) or run(*a))
     for text, most in (("2", 2), ("1", 1), ("", parallel._cores())):
         monkeypatch.setenv("KINLOOP_THREADS", text)
         assert (kernel(x, x) == 3).all() and used[-1] <= most

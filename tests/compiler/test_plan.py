@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from kinloop import scalar as sc
-from kinloop.compiler import compile_function, host, kernel
+from kinloop.compiler import compile_function
 from kinloop.compiler.fuse import fuse_products
 from kinloop.compiler.plan import Angles, Repeat, Segment, make_plan
+from kinloop.compiler.run import host, kernel
 from tests.compiler.graphs import random_function, reference
 
 

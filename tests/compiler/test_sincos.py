@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from kinloop import scalar as sc
-from kinloop.compiler import compile_function, host, kernel
+from kinloop.compiler import compile_function
+from kinloop.compiler.run import host, kernel
 
 PI_60 = Fraction(3141592653589793238462643383279502884197169399375105820974944592307816406286, 10**75)
 EXTENDED = np.finfo(np.longdouble).nmant > 60

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers import mechanisms
 
-from kinloop.algorithms.kinematics import world_poses
+from kinloop.algorithms.trees.kinematics import world_poses
 from kinloop.clusters import close, grow, random_closed
 from kinloop.constraints import rows_of
 from kinloop.model import WORLD, Builder, LoopJoint

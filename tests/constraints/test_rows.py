@@ -12,8 +12,8 @@ import pytest
 from helpers import Random, assert_agree, mechanisms
 
 from kinloop import scalar as sc
-from kinloop.algorithms.dense_kkt import world_jacobians
-from kinloop.algorithms.kinematics import world_poses
+from kinloop.algorithms.trees.kinematics import world_poses
+from kinloop.algorithms.witnesses.dense_kkt import world_jacobians
 from kinloop.clusters import random_closed
 from kinloop.constraints import rows_of, stacked_rows, wrench_basis
 from kinloop.model import WORLD, LoopJoint, Rod

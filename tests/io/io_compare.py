@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from kinloop.algorithms.cluster_aba import cluster_aba
-from kinloop.algorithms.cluster_rnea import cluster_rnea
+from kinloop.algorithms.trees.cluster_aba import cluster_aba
+from kinloop.algorithms.trees.cluster_rnea import cluster_rnea
 from kinloop.clusters import ClusterTree
 
 

@@ -5,8 +5,8 @@ import pytest
 from io_samples import MIMIC, MJCF, write
 from numpy.testing import assert_allclose
 
-from kinloop.algorithms.cluster_rnea import cluster_rnea
-from kinloop.algorithms.energy import kinetic_energy
+from kinloop.algorithms.trees.cluster_rnea import cluster_rnea
+from kinloop.algorithms.trees.energy import kinetic_energy
 from kinloop.clusters import close, grow, neutral
 from kinloop.errors import ModelError, ShapeError
 from kinloop.io import convert, load

@@ -215,7 +215,7 @@ def test_many_mutated_files_load_or_are_refused(tmp_path, name):
 
 
 def test_mutated_files_of_our_own_format_load_or_are_refused(tmp_path):
-    from kinloop.io.own import dumps
+    from kinloop.io.own.write_own import dumps
 
     text = dumps(load(write(tmp_path, XML["urdf_plus"])))
     content, rng = json.loads(text), np.random.default_rng(0)
@@ -298,11 +298,11 @@ def test_nothing_outside_the_roots_is_opened(tmp_path):
 
 def test_mujoco_is_given_bytes_and_no_paths(tmp_path):
     pytest.importorskip("mujoco")
-    from kinloop.io.entries import Options
-    from kinloop.io.failure import Notes
-    from kinloop.io.mjcf_source import Cleaner
-    from kinloop.io.paths import Roots
-    from kinloop.io.xmltree import parse_xml
+    from kinloop.io.mjcf.safe_source import Cleaner
+    from kinloop.io.shared.entries import Options
+    from kinloop.io.shared.failure import Notes
+    from kinloop.io.shared.paths import Roots
+    from kinloop.io.shared.safe_xml import parse_xml
 
     (tmp_path / "part.stl").write_bytes(b"solid")
     text = mjcf(

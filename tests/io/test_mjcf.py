@@ -6,9 +6,9 @@ from io_compare import dynamics, relative
 from io_samples import MJCF, shared, write
 from numpy.testing import assert_allclose
 
-from kinloop.algorithms.cluster_aba import cluster_aba
-from kinloop.algorithms.cluster_crba import cluster_crba
-from kinloop.algorithms.dense_kkt import dense_kkt
+from kinloop.algorithms.trees.cluster_aba import cluster_aba
+from kinloop.algorithms.trees.cluster_crba import cluster_crba
+from kinloop.algorithms.witnesses.dense_kkt import dense_kkt
 from kinloop.clusters import close, grow, loop_errors, neutral
 from kinloop.errors import ModelError
 from kinloop.io import ModelWarning, convert, load

@@ -13,7 +13,7 @@ from kinloop import robots
 from kinloop.clusters import grow, neutral
 from kinloop.errors import ModelError
 from kinloop.io import ModelWarning, load, save, to_urdf_plus
-from kinloop.io.own import dumps
+from kinloop.io.own.write_own import dumps
 from kinloop.model import Mechanism
 from kinloop.model.random import KINDS, random_mechanism
 

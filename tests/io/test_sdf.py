@@ -6,8 +6,8 @@ from io_compare import relative
 from io_samples import SDF, wheel, write
 from numpy.testing import assert_allclose
 
-from kinloop.algorithms.cluster_aba import cluster_aba
-from kinloop.algorithms.dense_kkt import dense_kkt
+from kinloop.algorithms.trees.cluster_aba import cluster_aba
+from kinloop.algorithms.witnesses.dense_kkt import dense_kkt
 from kinloop.clusters import close, grow, loop_errors, neutral
 from kinloop.errors import ModelError
 from kinloop.io import load

@@ -8,9 +8,9 @@ from io_compare import relative, same_dynamics
 from io_samples import shared
 
 from kinloop import robots
-from kinloop.algorithms.cluster_aba import cluster_aba
-from kinloop.algorithms.cluster_crba import cluster_crba
-from kinloop.algorithms.dense_kkt import dense_kkt
+from kinloop.algorithms.trees.cluster_aba import cluster_aba
+from kinloop.algorithms.trees.cluster_crba import cluster_crba
+from kinloop.algorithms.witnesses.dense_kkt import dense_kkt
 from kinloop.clusters import close, grow, loop_errors, random_closed
 from kinloop.io import load
 

@@ -8,8 +8,8 @@ import pytest
 from io_compare import relative
 from io_samples import wheel
 
-from kinloop.algorithms.cluster_aba import cluster_aba
-from kinloop.algorithms.cluster_rnea import cluster_rnea
+from kinloop.algorithms.trees.cluster_aba import cluster_aba
+from kinloop.algorithms.trees.cluster_rnea import cluster_rnea
 from kinloop.clusters import close, grow
 from kinloop.errors import ModelError
 from kinloop.io import ModelWarning, convert, load

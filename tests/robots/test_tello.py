@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kinloop as kl
-from kinloop.algorithms.kinematics import world_poses
+from kinloop.algorithms.trees.kinematics import world_poses
 from kinloop.clusters import loop_errors
 from kinloop.robots.tello import HIP, KNEE_ANKLE
 

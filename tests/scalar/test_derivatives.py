@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kinloop import scalar as sc
-from kinloop.scalar.function import Function
+from kinloop.scalar.tracing import Function
 
 FUNCTIONS = {
     "add": lambda x: x[0] + x[1] + 3.0,

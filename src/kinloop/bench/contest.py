@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kinloop import sim
-from kinloop.algorithms.motion_constraints import Point
+from kinloop.algorithms.constrained.motion_constraints import Point
 from kinloop.bench import peers_mujoco, peers_pinocchio
 from kinloop.bench.peers import Array, Peer, Problem, make_problem
 from kinloop.bench.timing import Effort, error, one_core, seconds_per_call

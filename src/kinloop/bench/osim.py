@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kinloop import robots
-from kinloop.algorithms.motion_constraints import Weld
+from kinloop.algorithms.constrained.motion_constraints import Weld
 from kinloop.bench.blocks import Plot, Section, Table, small
 from kinloop.bench.motion import CASES, LIMBS, stand_in, tips
 from kinloop.bench.peer_tables import TREES, tree_robot

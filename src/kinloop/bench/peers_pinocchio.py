@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kinloop.algorithms.motion_constraints import MotionConstraint, Weld
+from kinloop.algorithms.constrained.motion_constraints import MotionConstraint, Weld
 from kinloop.bench.peers import POINTS, Array, Peer, Problem, batch_for, loop_points, seconds_of, spanning_force
 from kinloop.model import joints as jt
 from kinloop.model.parts import LinearCoupling, LoopJoint

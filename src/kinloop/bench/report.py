@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kinloop.bench import accuracy, chains, clusters, growth, motion, osim, peer_tables
+from kinloop.bench import accuracy, growth, motion, osim, peer_tables
+from kinloop.bench import chain_figures as chains
+from kinloop.bench import robot_tables as clusters
 from kinloop.bench.blocks import Section
 from kinloop.bench.timing import QUICK, Effort, machine, no_collector
 from kinloop.errors import KinloopError, MethodError

@@ -11,7 +11,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from kinloop.bench.command import bench
-from kinloop.cli import cache, demo, info, sim, view
+from kinloop.cli import demo, info, view
+from kinloop.cli import kernel_cache as cache
+from kinloop.cli import simulate as sim
 from kinloop.errors import KinloopError
 
 app = typer.Typer(

@@ -12,10 +12,10 @@ import numpy as np
 import typer
 
 import kinloop as kl
-from kinloop.cli.plots import plot
+from kinloop.cli.run_plots import plot
 from kinloop.cli.running import Run, figures, raised, run, write_page
-from kinloop.cli.sim import make
-from kinloop.cli.tables import console, waiting
+from kinloop.cli.simulate import make
+from kinloop.cli.terminal import console, waiting
 from kinloop.model import Frame
 from kinloop.sim import Motor, Plane
 from kinloop.spatial import Transform

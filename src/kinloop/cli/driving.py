@@ -11,7 +11,7 @@ from kinloop.errors import MethodError, SingularConfiguration
 from kinloop.model.joints import Free
 from kinloop.sim import Motor
 from kinloop.sim.actuation import make_drive, model_motors
-from kinloop.sim.candidates import find_candidates
+from kinloop.sim.contact.candidates import find_candidates
 
 CHOICES = ("torque", "model", "hold")
 

@@ -6,7 +6,7 @@ from rich.table import Table
 
 import kinloop as kl
 from kinloop.cli.find import Floating, Name, Options, find
-from kinloop.cli.tables import add, console, table
+from kinloop.cli.terminal import add, console, table
 from kinloop.clusters import Cluster
 from kinloop.clusters.charts import rank_of
 from kinloop.constraints import rows_of

@@ -12,10 +12,10 @@ import numpy as np
 from rich.table import Table
 
 import kinloop as kl
-from kinloop.cli.tables import add, progress, table, waiting
+from kinloop.cli.terminal import add, progress, table, waiting
 from kinloop.model.joints import Free
 from kinloop.sim import Plane, Rollout, Simulator
-from kinloop.sim.candidates import Candidate, find_candidates
+from kinloop.sim.contact.candidates import Candidate, find_candidates
 from kinloop.viewer.poses import Poses
 
 LEVEL = Plane()

@@ -12,7 +12,7 @@ import typer
 
 import kinloop as kl
 from kinloop.cli.find import Floating, Name, Options, find
-from kinloop.cli.tables import console, progress, waiting
+from kinloop.cli.terminal import console, progress, waiting
 
 REACH = 0.3
 """How far the coordinates of a page's motion go [rad, m]."""

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from kinloop.compiler import builtin
-from kinloop.compiler.host import Target
+from kinloop.compiler.run import builtin
+from kinloop.compiler.run.host import Target
 from kinloop.scalar import Function
 
 _PACKAGE = Path(__file__).resolve().parent.parent

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kinloop.compiler import cache, keys
-from kinloop.compiler.arguments import Signature
-from kinloop.compiler.host import host
-from kinloop.compiler.kernel import GROUPS, Core, Kernel, Recipe, new_kernel
+from kinloop.compiler.run.arguments import Signature
+from kinloop.compiler.run.host import host
+from kinloop.compiler.run.kernel import GROUPS, Core, Kernel, Recipe, new_kernel
 from kinloop.errors import MethodError
 from kinloop.scalar import Function
 

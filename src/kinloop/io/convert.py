@@ -153,7 +153,7 @@ def _rowwise(f: Callable[..., list[Array]], q: Any, v: Any, tau: Any) -> Any:
 
 
 def _mujoco_slots(model: Any) -> Callable[[Joint], Slot]:
-    from kinloop.io.mjcf_parts import Names
+    from kinloop.io.mjcf.mjcf_parts import Names
 
     names = Names(model)
     index = {names.joint(j): j for j in range(model.njnt)}

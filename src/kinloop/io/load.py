@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kinloop.io.entries import Options
-from kinloop.io.failure import Notes, Where
-from kinloop.io.own import read_own
-from kinloop.io.paths import Packages, Roots
-from kinloop.io.sdf import read_sdf
-from kinloop.io.urdf import read_urdf
-from kinloop.io.xmltree import Limits, Node, parse_xml, read_bytes
+from kinloop.io.own.write_own import read_own
+from kinloop.io.sdf.read_sdf import read_sdf
+from kinloop.io.shared.entries import Options
+from kinloop.io.shared.failure import Notes, Where
+from kinloop.io.shared.paths import Packages, Roots
+from kinloop.io.shared.safe_xml import Limits, Node, parse_xml, read_bytes
+from kinloop.io.urdf.read_urdf import read_urdf
 from kinloop.model import Mechanism
 
 
@@ -52,7 +52,7 @@ def _read(root: Node, path: Path, roots: Roots, options: Options, notes: Notes) 
     if root.tag == "robot":
         return read_urdf(root, path, roots, options, notes)
     if root.tag == "mujoco":
-        from kinloop.io.mjcf import read_mjcf
+        from kinloop.io.mjcf.read_mjcf import read_mjcf
 
         return read_mjcf(root, path, roots, options, notes)
     if root.tag == "sdf":

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from kinloop.errors import MethodError, unknown
 from kinloop.model import Builder, Mechanism
-from kinloop.robots import chains, ladder, linkages, parallel, published, tello, vehicles
+from kinloop.robots import chains, ladder, linkages, tello, vehicles
+from kinloop.robots import platforms as parallel
+from kinloop.robots import published_robots as published
 
 if TYPE_CHECKING:
     from kinloop.robot import Robot

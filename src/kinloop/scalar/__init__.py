@@ -1,9 +1,8 @@
 """Symbolic scalars for NumPy object arrays: the language algorithms are traced in."""
 
-from kinloop.scalar.derivatives import jacobian, jvp, vjp
-from kinloop.scalar.function import Function, repeat, substitute, trace, unrolled
-from kinloop.scalar.functions import absolute as abs
-from kinloop.scalar.functions import (
+from kinloop.scalar.differentiation import jacobian, jvp, vjp
+from kinloop.scalar.elementary import absolute as abs
+from kinloop.scalar.elementary import (
     acos,
     asin,
     atan,
@@ -24,6 +23,7 @@ from kinloop.scalar.functions import (
     where,
 )
 from kinloop.scalar.graph import Graph, Symbol
+from kinloop.scalar.tracing import Function, repeat, substitute, trace, unrolled
 
 __all__ = [
     "Function", "Graph", "Symbol", "abs", "acos", "asin", "atan", "atan2", "cos", "exp", "floor", "is_symbolic",

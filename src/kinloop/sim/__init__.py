@@ -1,9 +1,9 @@
 """Simulation: integrators on closed loops, contact, actuation, rollouts of whole batches."""
 
 from kinloop.sim.actuation import Motor
-from kinloop.sim.candidates import ContactPoint, box_corners, capsule_ends
-from kinloop.sim.ground import HeightField, Plane
-from kinloop.sim.result import Rollout, State, load
+from kinloop.sim.contact.candidates import ContactPoint, box_corners, capsule_ends
+from kinloop.sim.contact.ground import HeightField, Plane
+from kinloop.sim.rollout import Rollout, State, load
 from kinloop.sim.simulator import Simulator
 
 __all__ = [

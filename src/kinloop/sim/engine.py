@@ -16,8 +16,8 @@ from kinloop.constraints import rows_of
 from kinloop.model.facts import facts
 from kinloop.robot import Robot
 from kinloop.sim.actuation import Drive, implicit_tree
-from kinloop.sim.closing import Gauge
-from kinloop.sim.steps import Stepper
+from kinloop.sim.charts.gauge import Gauge
+from kinloop.sim.integrators.stepper import Stepper
 from kinloop.spatial.transform import Array
 
 FEEDBACK = ("q", "v", "qd", "watch", "memory")

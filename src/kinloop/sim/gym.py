@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kinloop.sim.result import State
+from kinloop.sim.rollout import State
 from kinloop.sim.simulator import Simulator
 from kinloop.spatial.transform import Array
 

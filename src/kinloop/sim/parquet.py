@@ -12,7 +12,7 @@ from kinloop.errors import MethodError
 from kinloop.spatial.transform import Array
 
 if TYPE_CHECKING:
-    from kinloop.sim.result import Rollout
+    from kinloop.sim.rollout import Rollout
 
 KEY = b"kinloop"
 """Where the table keeps the shapes of its arrays."""

@@ -12,18 +12,18 @@ from kinloop.compute import checked
 from kinloop.errors import MethodError, ShapeError, SingularConfiguration
 from kinloop.robot import Robot
 from kinloop.sim.actuation import Motor, make_drive
-from kinloop.sim.adaptive import Field, rollout_adaptive
-from kinloop.sim.candidates import find_candidates
-from kinloop.sim.closing import sample_jacobians
-from kinloop.sim.contact import Contact
+from kinloop.sim.batch import Rows
+from kinloop.sim.charts.gauge import sample_jacobians
+from kinloop.sim.charts.loop_kernels import native
+from kinloop.sim.charts.recharting import typical_singular
+from kinloop.sim.contact.candidates import find_candidates
+from kinloop.sim.contact.impact import Contact
+from kinloop.sim.contact.joint_stops import joint_limits
 from kinloop.sim.engine import Engine, Interpreted, charts_key
-from kinloop.sim.native import native
-from kinloop.sim.recharting import typical_singular
-from kinloop.sim.recording import Recorder
-from kinloop.sim.result import Rollout, State
-from kinloop.sim.rows import Rows
-from kinloop.sim.steps import BEGINNING, RUNNING, memory_size
-from kinloop.sim.stops import joint_limits
+from kinloop.sim.integrators.adaptive import Field, rollout_adaptive
+from kinloop.sim.integrators.stepper import BEGINNING, RUNNING, memory_size
+from kinloop.sim.recorder import Recorder
+from kinloop.sim.rollout import Rollout, State
 from kinloop.spatial.transform import Array
 
 INTEGRATORS = ("semi_implicit", "rk4", "adaptive")

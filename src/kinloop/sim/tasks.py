@@ -7,10 +7,10 @@ import numpy as np
 from kinloop.clusters import ClusterTree
 from kinloop.robot import Robot
 from kinloop.sim.actuation import Motor
-from kinloop.sim.closing import close_dependents
-from kinloop.sim.ground import Plane
+from kinloop.sim.charts.gauge import close_dependents
+from kinloop.sim.contact.ground import Plane
 from kinloop.sim.gym import KinloopVectorEnv, Task
-from kinloop.sim.result import State
+from kinloop.sim.rollout import State
 from kinloop.sim.simulator import Simulator
 from kinloop.spatial.transform import Array
 

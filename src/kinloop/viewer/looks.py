@@ -11,9 +11,9 @@ from kinloop.model.parts import LoopFunction, LoopJoint, Rod
 from kinloop.robot import Robot
 from kinloop.spatial import Transform
 from kinloop.spatial.transform import Array, apply_pose
+from kinloop.viewer.appearance import Color, Shape, body_shapes, drawable, half_extent, rod
 from kinloop.viewer.bars import LOOP, PIN, Bar, Ends, differential_bars
 from kinloop.viewer.poses import Poses
-from kinloop.viewer.shapes import Color, Shape, body_shapes, drawable, half_extent, rod
 
 PALETTE: tuple[Color, ...] = (
     (47, 111, 187), (232, 135, 30), (44, 150, 98), (142, 91, 178), (20, 160, 178), (206, 92, 128),

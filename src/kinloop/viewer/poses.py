@@ -8,7 +8,7 @@ import numpy as np
 
 from kinloop import compiler
 from kinloop import scalar as sc
-from kinloop.algorithms.kinematics import world_poses
+from kinloop.algorithms.trees.kinematics import world_poses
 from kinloop.compute import checked, rowwise
 from kinloop.model.facts import facts
 from kinloop.robot import Robot

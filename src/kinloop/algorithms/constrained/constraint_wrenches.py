@@ -1,0 +1,163 @@
+"""A motion constraint at a state: what its multipliers do to bodies and joints, and its target.
+
+The targets are for accelerations that contain the world's own, minus gravity. See `motion_constraints`
+for what each kind holds; docs/algorithms/pv.md derives the velocity terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinloop.algorithms.constrained.motion_constraints import Closure, FrameAt, Placed, Point, Rows, Weld
+from kinloop.algorithms.trees.kinematics import Motion, frame_pose, scatter
+from kinloop.clusters import ClusterTree
+from kinloop.constraints import Rows as LoopRows
+from kinloop.constraints import rows_of
+from kinloop.model.topology import Topology
+from kinloop.spatial import Transform, cross, cross_motion
+from kinloop.spatial.transform import Array
+
+
+class Held(NamedTuple):
+    """Wrenches (6, r) on bodies, forces (r) on spanning joints per unit multiplier, and the target k (r)."""
+
+    name: str
+    size: int
+    ends: dict[int, Array]
+    joints: dict[int, Array]
+    k: Array
+
+
+def placed_bodies(placed: Sequence[Placed]) -> list[int]:
+    return sorted({end[0] for p in placed for end in (p.frame, p.other) if end is not None})
+
+
+def hold(tree: ClusterTree, kin: Motion, q: Array, placed: Placed) -> Held:
+    """Wrenches and target of a constraint at the state of `kin`."""
+    c = placed.constraint
+    if isinstance(c, Closure):
+        rows = closure_rows(tree, kin, q, c)
+        joints = {d: rows.K[:, k] for k, d in enumerate(rows.dofs)}
+        return Held(c.name, len(rows.k), {}, joints, _closure_target(tree, kin, c, rows))
+    ends = wrenches(tree, kin, placed)
+    return Held(c.name, c.size, ends, {}, _target(tree, kin, q, placed, ends))
+
+
+def wrenches(tree: ClusterTree, kin: Motion, placed: Placed) -> dict[int, Array]:
+    """What unit multipliers do to the bodies of a constraint on frames."""
+    assert placed.frame is not None
+    body, at = placed.frame
+    KT = _rows(placed).T
+    ends = {body: at.force(KT)}
+    if placed.other is not None and placed.other[0] == body and not isinstance(placed.constraint, Point):
+        return {body: np.zeros((6, KT.shape[1]))}
+    if placed.other is not None:
+        body, at_other = placed.other
+        T = relative_pose(tree.top, kin, placed.frame, placed.other)
+        if isinstance(placed.constraint, Point):
+            back = np.concatenate([np.zeros((3, 3)), T.R.T])
+        else:
+            back = T.force_back(KT)
+        f = at_other.force(back)
+        ends[body] = ends[body] - f if body in ends else -f
+    return ends
+
+
+def _rows(placed: Placed) -> Array:
+    match placed.constraint:
+        case Point():
+            return np.eye(6)[3:]
+        case Rows(K=K):
+            return K
+        case _:
+            return np.eye(6)
+
+
+def relative_pose(top: Topology, kin: Motion, a: FrameAt, b: FrameAt) -> Transform:
+    """The pose of frame b in frame a."""
+    _, to_a, to_b = top.paths(a[0], b[0])
+    out = []
+    for path, placement in ((to_a, a[1]), (to_b, b[1])):
+        T = Transform.identity()
+        for i in path:
+            T = T.then(kin.T[i])
+        out.append(T.then(placement))
+    return out[0].inverse().then(out[1])
+
+
+def _target(tree: ClusterTree, kin: Motion, q: Array, placed: Placed, ends: dict[int, Array]) -> Array:
+    """The right side of (1), (1'), (2), (2') in `motion_constraints`, shifted by the world's acceleration."""
+    c, frame, other = placed.constraint, placed.frame, placed.other
+    assert frame is not None
+    K = _rows(placed)
+    twist = frame[1].motion(kin.v[frame[0]])
+    V = twist
+    bias = cross(twist[:3], twist[3:]) if isinstance(c, Point) else np.zeros(len(K))
+    T = None
+    if other is not None:
+        T = relative_pose(tree.top, kin, frame, other)
+        other_twist = other[1].motion(kin.v[other[0]])
+        if isinstance(c, Point):
+            bias = bias - T.R @ cross(other_twist[:3], other_twist[3:])
+            V = np.concatenate([V[:3], V[3:] - T.R @ other_twist[3:]])
+        else:
+            V = twist - T.motion_back(other_twist)
+            bias = K @ cross_motion(V, twist)
+    given = c.k if isinstance(c, Rows) else c.acceleration  # type: ignore[attr-defined]
+    k = -bias if given is None else given - bias
+    if c.stabilize:  # type: ignore[attr-defined]
+        k = k - _pull(tree, q, placed, K @ V, T)
+    if other is None:
+        k = k + _shift(tree.top, kin, ends)
+    return k
+
+
+def _pull(tree: ClusterTree, q: Array, placed: Placed, rate: Array, T: Transform | None) -> Array:
+    """2 e'/T + e/T^2 of Baumgarte's stabilisation."""
+    c: Any = placed.constraint
+    e = _error(tree, q, placed, T)
+    pull = (2.0 / c.period) * rate
+    return pull if e is None else pull + (1.0 / c.period**2) * e
+
+
+def _error(tree: ClusterTree, q: Array, placed: Placed, T: Transform | None) -> Array | None:
+    """How far a point or a weld is from where it is held, in the frame's axes."""
+    c: Any = placed.constraint
+    assert placed.frame is not None
+    if isinstance(c, Point) and T is not None:
+        return -T.p
+    if not isinstance(c, Point | Weld) or c.at is None:
+        return None
+    here = frame_pose(tree, q, *placed.frame) if T is None else T.inverse()
+    if isinstance(c, Point):
+        return here.R.T @ (here.p - c.at)
+    R = c.at[:3, :3].T @ here.R
+    turn = 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    return np.concatenate([turn, here.R.T @ (here.p - c.at[:3, 3])])
+
+
+def _shift(top: Topology, kin: Motion, ends: dict[int, Array]) -> Array:
+    """What the rows read of the world's acceleration, minus gravity."""
+    out: Any = 0.0
+    for body, f in ends.items():
+        up = -top.mechanism.gravity
+        for i in top.support(body):
+            up = kin.T[i].R.T @ up
+        out = out + f[3:].T @ up
+    return out
+
+
+def closure_rows(tree: ClusterTree, kin: Motion, q: Array, c: Closure) -> LoopRows:
+    """phi, K, k of a constrained loop over spanning coordinates, at the state of `kin`."""
+    loop = next(p for p in tree.top.mechanism.loops if p.name == c.frame)
+    return rows_of(tree.top, loop, q, scatter(tree, [e.qd for e in kin.embedding]))
+
+
+def _closure_target(tree: ClusterTree, kin: Motion, c: Closure, rows: LoopRows) -> Array:
+    if not c.stabilize:
+        return rows.k
+    qd = scatter(tree, [e.qd for e in kin.embedding])
+    return rows.k - (2.0 / c.period) * (rows.K @ qd[rows.dofs]) - (1.0 / c.period**2) * rows.phi

@@ -1,0 +1,167 @@
+"""Taking multipliers out early: reflections that gather what a joint feels of r rows, and Schur complements.
+
+Rows (numbers or symbols) meet a joint with Y (r, m). Reflections Q make Q Y = [T; 0] with as many rows in T
+as Y has rank: those rows can be solved for their multipliers at once, the others do not move the joint and
+pass on unchanged.  [Sathya2023, (60)-(68), with (65) once per column for joints of several freedoms]
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.algorithms.constrained.multipliers import rank_rows
+from kinloop.algorithms.linear import Factor
+from kinloop.spatial.transform import Array
+
+SINGULAR = 1e-8
+"""A pivot below this part of its usual size is not divided by: symbols take this in its place."""
+WEAK = 1e-4
+"""A pivot below this part of its usual size costs digits: it is counted, and the state is better solved otherwise."""
+EARLY = 1e-3
+"""On numbers rows are not eliminated before they move a joint by this part (squared) of what they could."""
+
+
+class Reflection(NamedTuple):
+    """x -> x - b w (w . x) on the rows from `first` on; w = None is an exchange with row `swap`."""
+
+    first: int
+    w: Array | None
+    b: Any
+    swap: int = 0
+
+    def apply(self, x: Array) -> Array:
+        """Rows of x (r,) or (r, n) reflected; a reflection undoes itself."""
+        out = x.copy() if self.w is None or x.dtype == object else x.astype(np.result_type(x, self.w))
+        k = self.first
+        if self.w is None:
+            out[[k, self.swap]] = x[[self.swap, k]]
+            return out
+        out = out.astype(object) if self.w.dtype == object else out
+        out[k:] = x[k:] - np.multiply.outer(self.w, self.b * (self.w @ x[k:]))
+        return out
+
+
+def reflect(Y: Array, columns: tuple[int, ...]) -> tuple[list[Reflection], Array]:
+    """Reflections that leave Y nothing below row j in the j-th of the given columns, and the reflected Y."""
+    out: list[Reflection] = []
+    for j, c in enumerate(columns):
+        y = Y[j:, c]
+        made = _exchange(y, j)
+        made = [_householder(y, j)] if made is None else made
+        for r in made:
+            Y = r.apply(Y)
+        out += made
+        for i in range(j + 1, len(Y)):
+            Y[i, c] = 0.0
+    return out, Y
+
+
+def _exchange(y: Array, j: int) -> list[Reflection] | None:
+    """No arithmetic where only one entry is not zero: bring it to the top."""
+    there = [k for k, e in enumerate(y) if isinstance(e, sc.Symbol) or e != 0.0]
+    if len(there) > 1:
+        return None
+    return [] if not there or there[0] == 0 else [Reflection(j, None, 0.0, j + there[0])]
+
+
+def _householder(y: Array, j: int) -> Reflection:
+    """The reflection that turns y into a multiple of the first unit vector."""
+    square = y @ y
+    length = sc.sqrt(square)
+    w = y.astype(object) if sc.is_symbolic(y) else y.astype(float)
+    w[0] = sc.where(y[0] < 0.0, y[0] - length, y[0] + length)
+    # w . w / 2 = |y|^2 + |y_1| |y|
+    half = square + sc.abs(y[0]) * length
+    return Reflection(j, w, sc.where(half > 0.0, 1.0 / sc.where(half > 0.0, half, 1.0), 0.0))
+
+
+def pivot_columns(Y: Array, least: float) -> tuple[tuple[int, ...], Array]:
+    """Columns of numbers Y (r, m), best first, whose squared length exceeds `least`, and their lengths."""
+    A = Y.astype(float).copy()
+    chosen: list[int] = []
+    lengths: list[float] = []
+    while len(chosen) < min(A.shape):
+        norms = np.linalg.norm(A, axis=0)
+        norms[chosen] = -1.0
+        c = int(np.flatnonzero(norms >= norms.max() * (1 - 1e-6))[0])
+        if not norms[c] ** 2 > least:
+            break
+        chosen.append(c)
+        lengths.append(float(norms[c]))
+        e = A[:, c] / norms[c]
+        A = A - np.outer(e, e @ A)
+    return tuple(chosen), np.array(lengths)
+
+
+class SafeFactor(Factor):
+    """LDL^T whose pivots never fall below a part of their usual `sizes`; `lost` counts weak ones."""
+
+    def __init__(self, A: Array, sizes: Any, weak: float = WEAK) -> None:
+        n = len(A)
+        L: Any = np.full((n, n), 0.0, dtype=A.dtype)
+        scaled = L.copy()
+        self.d, self.inverse = [], []
+        self.lost: Any = 0.0
+        for j in range(n):
+            L[j, j] = 1.0
+            pivot = A[j, j]
+            for k in range(j):
+                pivot = pivot - L[j, k] * scaled[j, k]
+            if weak:
+                self.lost = self.lost + sc.where(pivot < weak * float(sizes[j]), 1.0, 0.0)
+            pivot = sc.maximum(pivot, SINGULAR * float(sizes[j]))
+            self.d.append(pivot)
+            self.inverse.append(1.0 / pivot)
+            for i in range(j + 1, n):
+                e = A[i, j]
+                for k in range(j):
+                    e = e - L[i, k] * scaled[j, k]
+                scaled[i, j] = e
+                L[i, j] = e * self.inverse[j]
+        self.L = L
+
+
+class Choice(NamedTuple):
+    """What to eliminate at a cluster: columns of Y to reflect onto, or rows to keep; usual sizes of the pivots.
+
+    `square` is the usual |Y|^2 of a single column.
+    """
+
+    columns: tuple[int, ...] = ()
+    rows: tuple[int, ...] = ()
+    sizes: tuple[float, ...] = ()
+    square: float = 0.0
+
+
+class Decisions:
+    """Ranks decided from numbers as they come, and remembered; or, with a plan, as it says."""
+
+    def __init__(self, plan: dict[Any, Any] | None = None, early: float = EARLY) -> None:
+        self.plan, self.early = plan, early
+        self.made: dict[Any, Any] = {}
+
+    def fresh(self, k: int, Y: Array, size: float, inverse: Array) -> Choice:
+        """Rows that carry no multipliers of their own yet; `size` is what |Y|^2 could be."""
+        if self.plan is None:
+            columns, lengths = pivot_columns(Y, self.early * size)
+            usual = lengths**2 * np.min(inverse, initial=np.inf) if len(columns) else lengths
+            square = float(lengths[0] ** 2) if Y.shape[1] == 1 and len(columns) else 0.0
+            self.made[k] = Choice(columns, tuple(range(len(columns))), tuple(map(float, usual)), square)
+        return self.made[k] if self.plan is None else self.plan[k]
+
+    def carried(self, k: int, L: Array, size: Array) -> Choice:
+        """Rows that already act on each other; `size` is what the diagonal of L could be."""
+        if self.plan is None:
+            kept, _ = rank_rows(L, self.early * size / 1e-20, self.early)
+            self.made[k] = Choice((), tuple(kept), tuple(float(L[j, j]) for j in kept))
+        return self.made[k] if self.plan is None else self.plan[k]
+
+    def last(self, L: Array, size: Array | float) -> list[int]:
+        """Rows at the world that depend on others."""
+        if self.plan is None:
+            # eliminations leave rounding of the size of L, not of its square root's
+            self.made["last"] = sorted(rank_rows(L, 1e7 * size)[1])
+        return self.made["last"] if self.plan is None else self.plan["last"]

@@ -1,0 +1,103 @@
+"""Bearing loads: the wrench carried by every tree joint and every loop joint.
+
+With the motion known, the spanning tree with its loops cut would need the joint forces H qdd + c. What
+the actuators do not give, the loops must: K^T lambda = H qdd + c - tau_spanning. Redundant rows leave
+lambda open; the shortest one is taken. Each row is a unit wrench between the loop's two bodies; with
+these on, Newton's law from the leaves inward gives what each tree joint transmits.
+[Chignoli2023, (22)-(31)]; derivation: docs/algorithms/reactions.md.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinloop.algorithms.trees.cluster_aba import body_accelerations, body_bias
+from kinloop.algorithms.trees.cluster_rnea import joint_wrenches, spanning_accelerations
+from kinloop.algorithms.trees.kinematics import motion, world_poses
+from kinloop.clusters import ClusterTree
+from kinloop.constraints import rows_of, stacked_rows, wrench_basis
+from kinloop.model.parts import LoopJoint, Rod
+from kinloop.spatial.transform import Array
+
+
+class Reactions(NamedTuple):
+    """Wrenches [N m, N] by name.
+
+    `joints`: on the child, through its tree joint, in the child's frame. `loops`: on the successor,
+    through the loop, in the successor's frame (its predecessor feels the opposite). `transmissions`:
+    for couplings and loop functions, the generalised forces they put on the joints they name.
+    """
+
+    joints: dict[str, Array]
+    loops: dict[str, Array]
+    transmissions: dict[str, dict[str, Array]]
+
+
+def reactions(tree: ClusterTree, q: Array, v: Array, a: Array, tau: Array, f_ext: Array | None = None) -> Reactions:
+    """Wrenches of all joints and loops in the motion (q, v, a) under tau at the independent joints."""
+    top = tree.top
+    kin = motion(tree, q, v, turning=range(len(top)))
+    acc = body_accelerations(tree, kin, a)
+    p = body_bias(top, kin.v, q, None)
+    net = [I.apply(x) + b for I, x, b in zip(top.inertia, acc, p, strict=True)]
+    if f_ext is not None:
+        net = [f - x for f, x in zip(net, f_ext, strict=True)]
+    cut = joint_wrenches(tree, kin, net)
+    missing = np.concatenate([kin.S[i].T @ f for i, f in enumerate(cut)])
+    missing = missing + top.armature * spanning_accelerations(tree, kin, a)
+    missing[tree.independent_dofs] -= tau
+    loops: dict[str, Array] = {}
+    transmissions: dict[str, dict[str, Array]] = {}
+    for name, multipliers in _multipliers(tree, q, missing).items():
+        part = next(x for x in top.mechanism.closures if x.name == name)
+        rows = rows_of(top, part, q)
+        if isinstance(part, LoopJoint | Rod):
+            loops[name] = _apply_loop(tree, q, part, multipliers, net)
+        else:
+            force = rows.K.T @ multipliers
+            names = [top.coordinates[d] for d in rows.dofs]
+            transmissions[name] = {n: np.asarray(f) for n, f in zip(names, force, strict=True)}
+    wrenches = joint_wrenches(tree, kin, net)
+    return Reactions({j.name: f for j, f in zip(top.joints, wrenches, strict=True)}, loops, transmissions)
+
+
+def _multipliers(tree: ClusterTree, q: Array, missing: Array) -> dict[str, Array]:
+    """The shortest multipliers of each constraint that explain the missing joint forces."""
+    out: dict[str, Array] = {}
+    for c in tree:
+        if not c.parts:
+            continue
+        K = stacked_rows(tree.top, c.parts, c.dofs, q).K
+        U, s, Vt = np.linalg.svd(K, full_matrices=False)
+        r = len(c.chart.rows)
+        multipliers = U[:, :r] @ ((Vt[:r] @ missing[list(c.dofs)]) / s[:r])
+        at = 0
+        for part in c.parts:
+            n = len(rows_of(tree.top, part, q).phi)
+            out[part.name] = multipliers[at : at + n]
+            at += n
+    return out
+
+
+def _apply_loop(tree: ClusterTree, q: Array, loop: LoopJoint | Rod, multipliers: Array, net: list[Array]) -> Array:
+    """The wrench of a loop on its successor; takes it, and its opposite, off what the bodies' joints must give."""
+    top = tree.top
+    poses = world_poses(top, q)
+    W = loop_wrenches(tree, q, loop) @ multipliers  # about the world's origin, world axes
+    i, j = top.body_index[loop.predecessor], top.body_index[loop.successor]
+    if j >= 0:
+        net[j] = net[j] - poses[j].force_back(W)
+    if i >= 0:
+        net[i] = net[i] + poses[i].force_back(W)
+    return poses[j].force_back(W) if j >= 0 else W
+
+
+def loop_wrenches(tree: ClusterTree, q: Array, loop: LoopJoint | Rod) -> Array:
+    """The wrench (columns, world axes, about the world's origin) on the successor per unit of each row."""
+    top = tree.top
+    poses = world_poses(top, q)
+    nca, _, _ = top.paths(top.body_index[loop.predecessor], top.body_index[loop.successor])
+    basis = wrench_basis(top, loop, q)
+    return poses[nca].force(basis) if nca >= 0 else basis

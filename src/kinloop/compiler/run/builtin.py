@@ -1,0 +1,103 @@
+"""A CPython builtin made at run time: ready arrays go to machine code at the cost of a C extension.
+
+Its function (METH_FASTCALL | METH_KEYWORDS) is emitted beside the kernel (`wrapper.py`) and reads the
+fields of each ndarray itself. Whatever it does not expect it hands to `self`, another callable, with the
+same arguments.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+import sysconfig
+from typing import Any
+
+import numpy as np
+
+from kinloop.compiler.run.host import array_constructor
+
+TYPE, DATA, NDIM, DIMENSIONS, DESCR, FLAGS = 8, 16, 24, 32, 56, 64  # offsets in a PyArrayObject
+C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
+TYPE_NUMBER = {"float64": 12, "float32": 11}
+_METH_FASTCALL_KEYWORDS = 0x80 | 0x02
+
+
+@functools.cache
+def usable() -> bool:
+    """Whether ndarrays in this process lie in memory as the builtin expects; probed, not assumed."""
+    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return False
+    if object.__basicsize__ != 16 or np.ndarray.__basicsize__ < FLAGS + 4:
+        return False
+    probe = np.arange(6.0).reshape(2, 3)
+    probe.flags.writeable = False
+    at, word = id(probe), ctypes.sizeof(ctypes.c_void_p)
+
+    def read(offset: int, kind: Any) -> int:
+        return kind.from_address(at + offset).value or 0
+
+    if word != 8 or read(TYPE, ctypes.c_void_p) != id(np.ndarray):
+        return False
+    shape = read(DIMENSIONS, ctypes.c_void_p)
+    fields = read(DATA, ctypes.c_void_p) == probe.ctypes.data and read(NDIM, ctypes.c_int) == 2
+    if not fields or read(DESCR, ctypes.c_void_p) != id(np.dtype("float64")):
+        return False
+    flags = read(FLAGS, ctypes.c_int) & (C_CONTIGUOUS | ALIGNED | WRITEABLE)
+    right = flags == C_CONTIGUOUS | ALIGNED and list((ctypes.c_ssize_t * 2).from_address(shape)) == [2, 3]
+    return right and _can_allocate()
+
+
+def _can_allocate() -> bool:
+    """Whether PyArray_New is where NumPy's ABI puts it."""
+    address, number, pointer = array_constructor(), ctypes.c_int, ctypes.c_void_p
+    if not address:
+        return False
+    types = (pointer, number, pointer, number, pointer, pointer, number, number, pointer)
+    new = ctypes.PYFUNCTYPE(ctypes.py_object, *types)(address)
+    made = new(id(np.ndarray), 2, (ctypes.c_ssize_t * 2)(2, 3), TYPE_NUMBER["float64"], None, None, 0, 0, None)
+    return type(made) is np.ndarray and made.shape == (2, 3) and made.dtype == np.float64
+
+
+def abi() -> str:
+    """What object code with a builtin depends on besides the CPU."""
+    numpy = np.__version__.split(".")[0]
+    flags = getattr(sys, "abiflags", "")
+    return f"{sys.implementation.cache_tag} {flags} numpy {numpy} pointers {ctypes.sizeof(ctypes.c_void_p)}"
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_void_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_void_p),
+    ]
+
+
+def _forever(data: bytes) -> int:
+    """The address of a copy that is never freed."""
+    allocate = ctypes.pythonapi.PyMem_RawMalloc
+    allocate.restype, allocate.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    address = allocate(len(data))
+    if not address:
+        raise MemoryError
+    ctypes.memmove(address, data, len(data))
+    return address
+
+
+@functools.cache
+def _words() -> tuple[int, int]:
+    return _forever(b"kernel\0"), _forever(b"A compiled kernel.\0")
+
+
+def make_builtin(address: int, slow: Any) -> Any:
+    """The builtin at `address`, with `slow` behind it.
+
+    A builtin looks into its definition even as it is freed, and the garbage collector frees what hangs together
+    in any order: definitions (32 bytes) stay for good.
+    """
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    name, doc = _words()
+    return new(_forever(bytes(_MethodDef(name, address, _METH_FASTCALL_KEYWORDS, doc))), slow, None)

@@ -1,0 +1,131 @@
+"""Loops and couplings carried from the file's links to the bodies of the mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from kinloop.clusters.grouping import group
+from kinloop.errors import unknown
+from kinloop.io.shared.entries import PathCoupling
+from kinloop.io.shared.failure import Notes, Where
+from kinloop.model import (
+    WORLD,
+    Coupling,
+    Joint,
+    LinearCoupling,
+    Loop,
+    LoopJoint,
+    Mechanism,
+    Rod,
+)
+from kinloop.model.topology import Topology
+from kinloop.spatial import Transform, apply_pose
+
+Places = Mapping[str, tuple[str, Transform]]
+"""The body every link is part of, and its pose there."""
+
+
+def composed(T: Transform, other: Transform) -> Transform:
+    """`T.then(other)`, bit for bit `other` where T is the identity."""
+    if np.array_equal(T.R, np.eye(3)) and not np.any(T.p):
+        return other
+    return T.then(other)
+
+
+def remap_loop(loop: Loop, of: Places, where: Where) -> Loop:
+    """The same loop between bodies."""
+    if not isinstance(loop, LoopJoint | Rod):
+        return loop
+    for end in (loop.predecessor, loop.successor):
+        if end not in of:
+            raise where.error(f"refers to a missing link: {unknown('link', end, of)}")
+    (P, T_P), (S, T_S) = of[loop.predecessor], of[loop.successor]
+    if P == S:
+        raise where.error(f"joins {loop.predecessor!r} to {loop.successor!r}, which move as one; give two moving links")
+    with where.blamed():
+        if isinstance(loop, Rod):
+            ends = apply_pose(T_P, loop.predecessor_point), apply_pose(T_S, loop.successor_point)
+            return Rod(loop.name, P, S, *ends, loop.length)
+        return replace(
+            loop,
+            predecessor=P,
+            successor=S,
+            predecessor_placement=composed(T_P, loop.predecessor_placement),
+            successor_placement=composed(T_S, loop.successor_placement),
+        )
+
+
+def remap_coupling(
+    coupling: Coupling | PathCoupling,
+    where: Where,
+    joints: Mapping[str, Joint],
+    carriers: Mapping[str, Joint],
+    dependent: Iterable[str],
+) -> Coupling:
+    """The coupling over joints that move; one over paths is written for its dependent joint."""
+    if isinstance(coupling, PathCoupling):
+        return _path_coupling(coupling, where, carriers, set(dependent))
+    for name in (*coupling.dependent, *coupling.independent):
+        if name not in joints:
+            raise where.error(f"refers to a missing joint: {unknown('joint', name, joints)}")
+        if joints[name].type.nq != 1:
+            raise where.error(
+                f"couples joint {name!r} of type {joints[name].type.name}; couple joints of one coordinate"
+            )
+    twice = set(coupling.dependent) & set(coupling.independent)
+    if twice:
+        raise where.error(f"couples joint {sorted(twice)[0]!r} to itself; name another joint")
+    return coupling
+
+
+def _support(link: str, carriers: Mapping[str, Joint]) -> list[Joint]:
+    path = []
+    while link != WORLD:
+        path.append(carriers[link])
+        link = carriers[link].parent
+    return path[::-1]
+
+
+def _path_coupling(c: PathCoupling, where: Where, carriers: Mapping[str, Joint], flagged: set[str]) -> LinearCoupling:
+    """ratio * sum(P) - sum(S) = 0 solved for one joint: one the file calls dependent, else the last of S."""
+    for end in (c.predecessor, c.successor):
+        if end != WORLD and end not in carriers:
+            raise where.error(f"refers to a missing link: {unknown('link', end, carriers)}")
+    P, S = _support(c.predecessor, carriers), _support(c.successor, carriers)
+    shared = 0
+    while shared < min(len(P), len(S)) and P[shared] is S[shared]:
+        shared += 1
+    row = {j.name: c.ratio for j in P[shared:] if j.type.nv} | {j.name: -1.0 for j in S[shared:] if j.type.nv}
+    for j in (*P[shared:], *S[shared:]):
+        if j.type.nq > 1:
+            raise where.error(f"passes joint {j.name!r} of type {j.type.name}; couplings take joints of one coordinate")
+    order = [j.name for j in (*P[shared:], *S[shared:]) if j.name in row]
+    if not order:
+        raise where.error(f"joins {c.predecessor!r} to {c.successor!r}, which move as one; give two moving links")
+    best = max(order, key=lambda name: (name in flagged, row[name] == -1.0, order.index(name)))
+    if row[best] == 0.0:
+        raise where.error("has the ratio 0, which leaves no joint to follow; give a ratio that is not zero")
+    others = [name for name in order if name != best]
+    matrix = np.array([[-row[name] / row[best] for name in others]]).reshape(1, len(others))
+    return LinearCoupling(c.name, (best,), tuple(others), matrix)
+
+
+def wanted(m: Mechanism, dependent: set[str], places: Mapping[str, Where], notes: Notes) -> tuple[str, ...]:
+    """Joints that are independent because the file calls others of their cluster dependent (URDF+)."""
+    if not dependent:
+        return ()
+    top = Topology(m)
+    parts: Sequence[Loop | Coupling] = (*m.loops, *m.couplings)
+    out: list[str] = []
+    for bodies in group(top, parts):
+        names = [top.joints[i].name for i in bodies]
+        if not dependent.intersection(names):
+            continue
+        if len(bodies) == 1:
+            notes.warn(places[names[0]], "is called dependent, but no loop or coupling fixes it; it stays independent")
+        else:
+            out += [name for name in names if name not in dependent]
+    return tuple(out)

@@ -1,0 +1,160 @@
+"""XML read safely: no DTD, no entities, capped size, depth and count; every element knows its line."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.sax import SAXException, SAXParseException
+from xml.sax.handler import ContentHandler
+
+from defusedxml.common import DefusedXmlException
+from defusedxml.expatreader import DefusedExpatParser
+
+from kinloop.io.shared.failure import ModelFileError, Where
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a model file may ask for before it is refused."""
+
+    file_bytes: int = 10_000_000
+    elements: int = 50_000
+    depth: int = 100
+    attributes: int = 200
+    bodies: int = 400
+    shapes: int = 4_000
+    mesh_bytes: int = 200_000_000
+
+
+@dataclass(eq=False)
+class Node:
+    """An element: tag as written (prefixes included), attributes, children, text, and where it stands."""
+
+    tag: str
+    attrib: dict[str, str]
+    file: str
+    line: int
+    children: list[Node] = field(default_factory=list)
+    text: str = ""
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.children)
+
+    def get(self, name: str, default: str | None = None) -> str | None:
+        return self.attrib.get(name, default)
+
+    def all(self, tag: str) -> list[Node]:
+        return [c for c in self.children if c.tag == tag]
+
+    def first(self, tag: str) -> Node | None:
+        return next((c for c in self.children if c.tag == tag), None)
+
+    def walk(self) -> Iterator[Node]:
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting.extend(reversed(node.children))
+
+    @property
+    def where(self) -> Where:
+        name = self.attrib.get("name")
+        return Where(self.file, self.line, f"<{self.tag} name={name!r}>" if name is not None else f"<{self.tag}>")
+
+    def error(self, reason: str) -> ModelFileError:
+        return self.where.error(reason)
+
+    def need(self, tag: str) -> Node:
+        """The child `tag`, which must be there."""
+        found = self.first(tag)
+        if found is None:
+            raise self.error(f"has no <{tag}>; add one")
+        return found
+
+    def attribute(self, name: str) -> str:
+        """The attribute `name`, which must be there and not be empty."""
+        value = self.attrib.get(name)
+        if value is None or not value.strip():
+            raise self.error(f'has no attribute {name!r}; add {name}="..."')
+        return value
+
+
+class _Grower(ContentHandler):
+    """Builds the tree of nodes, counting as it goes."""
+
+    def __init__(self, file: str, limits: Limits) -> None:
+        super().__init__()
+        self.file, self.limits, self.count = file, limits, 0
+        self.root: Node | None = None
+        self.open: list[Node] = []
+        self.texts: list[list[str]] = []
+
+    def startElement(self, name: str, attrs: object) -> None:
+        line = self._locator.getLineNumber() or 1  # type: ignore[attr-defined]
+        node = Node(name, dict(attrs.items()), self.file, line)  # type: ignore[attr-defined]
+        self.count += 1
+        if self.count > self.limits.elements:
+            raise node.error(f"is element number {self.count}; a model may have {self.limits.elements} elements")
+        if len(node.attrib) > self.limits.attributes:
+            raise node.error(f"has {len(node.attrib)} attributes; an element may have {self.limits.attributes}")
+        if len(self.open) >= self.limits.depth:
+            raise node.error(f"is nested {len(self.open) + 1} deep; a model may nest {self.limits.depth} elements")
+        if self.open:
+            self.open[-1].children.append(node)
+        elif self.root is None:
+            self.root = node
+        self.open.append(node)
+        self.texts.append([])
+
+    def characters(self, content: str) -> None:
+        if self.texts:
+            self.texts[-1].append(content)
+
+    def endElement(self, name: str) -> None:
+        self.open.pop().text = "".join(self.texts.pop()).strip()
+
+
+def read_bytes(path: Path, limit: int, where: Where | None = None) -> bytes:
+    """The bytes of a regular file no larger than `limit`, or a `ModelFileError`."""
+    where = where or Where(str(path))
+    try:
+        with open(path, "rb", opener=lambda p, flags: os.open(p, flags | getattr(os, "O_NONBLOCK", 0))) as f:
+            status = os.fstat(f.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise where.error(f"{path.name!r} is not a regular file; give a model file")
+            data = f.read(limit + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise where.error(f"{path.name!r} cannot be read ({reason}); give a readable model file") from error
+    if len(data) > limit:
+        raise where.error(f"{path.name!r} has more than {limit} bytes; raise the cap with limits=Limits(...)")
+    return data
+
+
+def parse_xml(data: bytes, file: str, limits: Limits) -> Node:
+    """The root element of an XML document, or a `ModelFileError` with the line that breaks it."""
+    grower = _Grower(file, limits)
+    whole = len(data) + 1  # read in one piece: tokens cut by chunks would be scanned again and again
+    parser = DefusedExpatParser(bufsize=whole, forbid_dtd=True, forbid_entities=True, forbid_external=True)
+    parser.setContentHandler(grower)
+    try:
+        parser.parse(io.BytesIO(data))
+    except SAXParseException as error:
+        raise Where(file, error.getLineNumber() or 1).error(f"is not well-formed XML ({error.getMessage()})") from None
+    except DefusedXmlException as error:
+        line = parser.getLineNumber() or 1
+        kind = type(error).__name__
+        raise Where(file, line, "<!DOCTYPE>").error(
+            f"declares a document type or entities ({kind}); model files may not, remove the declaration"
+        ) from None
+    except (SAXException, LookupError, ValueError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise Where(file, parser.getLineNumber() or 1).error(f"is not readable XML ({error})") from None
+    if grower.root is None:
+        raise Where(file).error("holds no element; give a model file")
+    return grower.root

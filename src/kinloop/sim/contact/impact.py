@@ -1,0 +1,210 @@
+"""Rigid contact in a step: candidates, gaps, the cluster force propagators, impulses, and where they lead.
+
+All candidates are in every kernel; those that do not touch get no impulse because (2) of `solver` says so.
+Everything is evaluated at the middle of the step. The bound on the normal velocity u_n after it comes from
+the gap before it, gap = gap_middle - h/2 u_n(v),
+
+    gap + h u_n >= 0   for gap >= 0,      u_n >= min(-gap / h, g h / 2 + sqrt(0.02 g |gap|))   below     (1)
+
+and a step with contact moves by h times its last velocity, one without by the mean of both. So nothing
+passes the surface in a step, resting contacts neither sink nor hop, and what is below the surface comes up
+with the speed of a fall of half a step and of a hundredth of its depth; there is nothing to tune.
+Restitution scales the inelastic impulses by 1 + e, at the time of the first touch within the step: with the
+Delassus matrix symmetric this is Newton's law at contacts that press, and never creates energy.
+docs/decisions/contact.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.algorithms.trees.kinematics import Motion
+from kinloop.clusters import ClusterTree
+from kinloop.sim.contact.candidates import Candidate
+from kinloop.sim.contact.joint_stops import Brakes, JointLimit, joint_paths
+from kinloop.sim.contact.propagation import Carried, response
+from kinloop.sim.contact.solver import ContactRow
+from kinloop.sim.integrators.flight import Smooth, spanning, turned
+from kinloop.spatial import Transform
+from kinloop.spatial.transform import Array, cross
+
+REACH = 10.0
+"""Contacts count where one that is so much faster [m/s] would touch in the step: 1 cm at dt = 1 ms."""
+
+
+class Hit(NamedTuple):
+    """Velocities after contact, the way from the middle of the step to its end, impulses, what to record."""
+
+    v: Array
+    travel: Array
+    impulses: Array
+    records: dict[str, Any]
+
+
+class Touch(NamedTuple):
+    """One candidate: gap, axes (normal, tangents) in the world, unit wrenches along them on its body."""
+
+    body: int
+    gap: Any
+    axes: Array
+    wrench: Array
+
+
+class Contact:
+    """Contacts of a robot with the ground, and the stops and dry friction of its joints."""
+
+    def __init__(self, ground: Any, candidates: list[Candidate], joints: list[JointLimit], rounds: int) -> None:
+        self.ground, self.candidates, self.joints, self.rounds = ground, candidates, joints, rounds
+        self.bodies = tuple(sorted({c.body for c in candidates}))
+
+    @property
+    def size(self) -> int:
+        """Number of impulses."""
+        return 3 * len(self.candidates) + len(self.joints)
+
+    @property
+    def key(self) -> tuple:
+        ground = self.ground.key if self.ground is not None else None
+        return ground, tuple(c.key for c in self.candidates), tuple(tuple(j) for j in self.joints), self.rounds
+
+    def __call__(self, tree: ClusterTree, s: Smooth, q: Array, v: Array, v_free: Array, start: Array, h: float) -> Hit:
+        """Impulses at the middle q of a step that leads from v to v_free without them."""
+        touches, before, after = self._approach(tree, s, v, v_free, h)
+        bounce = self._bounce(tree, touches, before, after, h)
+        contacts = []
+        for t, u0, u1 in zip(touches, before, after, strict=True):
+            bound = bounce.bound(self._bound(tree, t.gap, h), t.gap, u0, u1, h)
+            z, at = Carried.wrench(tree, s.kin, s.art, t.body, t.wrench).row()
+            contacts.append(ContactRow(z, at, bounce.at(u0, u1), bound, self.ground.friction))
+        paths = joint_paths(self.joints, tree, s, q, v, v_free, h)
+        found, stops = Brakes(self.joints, paths, tree, s).solve(
+            contacts, self._touching(touches, after, h), self.rounds, start
+        )
+        begin = np.concatenate([*found.contacts, np.array(stops)])
+        impulses, stops = ([x * (1.0 + bounce.restitution) for x in xs] for xs in (found.contacts, stops))
+        change = response(tree, s.kin, s.art, (1.0 + bounce.restitution) * found.w)
+        v_there = v_free + change
+        v_next = turned(tree, v_there, 0.5 * h)
+        flying: Any = True
+        for x in impulses:
+            flying = sc.logical_and(flying, x[0] <= 0.0)
+        for p in paths:
+            flying = sc.logical_and(flying, p.inside)
+        # from the middle: h/2 v_next in flight, else h v_next from where the step began
+        gone = h * v_there - (0.5 * h) * v
+        travel = np.array([sc.where(flying, (0.5 * h) * a, b) for a, b in zip(v_next, gone, strict=True)])
+        if bounce.hit is not False:
+            travel = travel - (h * bounce.when) * change
+        return Hit(v_next, travel, begin, self._records(touches, impulses, stops, found.residual, h))
+
+    def _approach(self, tree: ClusterTree, s: Smooth, v: Array, v_free: Array, h: float) -> tuple[list, list, list]:
+        """Candidates with their gaps at the start of the step, and their velocities there and at its free end.
+
+        J is known at the middle. What the points' accelerations have beyond J dv/dt is how their paths bend;
+        half of it belongs to either end of the step.
+        """
+        touches = self.touches(tree, s.kin)
+        start, end = (
+            [t.wrench.T @ x for t, x in zip(touches, self._twists(tree, s.kin, y, touches), strict=True)]
+            for y in (v, v_free)
+        )
+        before, after, moved = [], [], []
+        for c, t, u0, u1 in zip(self.candidates, touches, start, end, strict=True):
+            twist, inside = s.kin.v[c.body], t.wrench[3:]  # the axes of the contact, in the body
+            w = twist[:3]
+            swing = inside.T @ cross(w, twist[3:] + cross(w, np.asarray(c.at)))
+            fall = t.axes.T @ tree.top.mechanism.gravity  # the ground accelerates instead, in `acc`
+            bend = u0 + h * (t.wrench.T @ s.acc[c.body] + swing + fall) - u1
+            before.append(u0 - 0.5 * bend)
+            after.append(u1 + 0.5 * bend)
+            moved.append(t._replace(gap=t.gap - (0.5 * h) * u0[0] - (0.375 * h) * bend[0]))
+        return moved, before, after
+
+    def _records(self, touches: list[Touch], impulses: list[Array], stops: list[Any], residual: Any, h: float) -> dict:
+        forces = [t.axes @ x / h for t, x in zip(touches, impulses, strict=True)]
+        return {
+            "contact_force": np.array(forces).reshape(len(forces), 3),
+            "gap": np.array([t.gap for t in touches]),
+            "joint_impulse": np.array(stops),
+            "residual": np.array([residual]),
+        }
+
+    def touches(self, tree: ClusterTree, kin: Motion) -> list[Touch]:
+        """Gaps and unit wrenches of all candidates."""
+        pose: dict[int, Transform] = {}
+        for b in self.bodies:
+            for i in tree.top.support(b):
+                if i not in pose:
+                    parent = tree.top.parent[i]
+                    pose[i] = kin.T[i] if parent < 0 else pose[parent].then(kin.T[i])
+        out = []
+        for c in self.candidates:
+            T = pose[c.body]
+            gap, axes = self.ground.surface(T.p + T.R @ c.at)
+            inside = T.R.T @ axes
+            lever = c.at - c.radius * inside[:, 0]
+            out.append(Touch(c.body, gap - c.radius, axes, np.concatenate([cross(lever, inside), inside])))
+        return out
+
+    def _twists(self, tree: ClusterTree, kin: Motion, v: Array, touches: list[Touch]) -> list[Array]:
+        """Velocities of the touching bodies for independent velocities v."""
+        top, rates = tree.top, spanning(tree, kin, v)
+        twist: dict[int, Array] = {}
+        for b in self.bodies:
+            for i in top.support(b):
+                if i not in twist:
+                    own = kin.S[i] @ rates[top.v_of[i]]
+                    twist[i] = own if top.parent[i] < 0 else kin.T[i].motion(twist[top.parent[i]]) + own
+        return [twist[t.body] for t in touches]
+
+    def _touching(self, touches: list[Touch], after: list[Array], h: float) -> Any:
+        """Whether some candidate may touch the ground in this step."""
+        out: Any = False
+        for t, u in zip(touches, after, strict=True):
+            out = sc.logical_or(out, t.gap + h * u[0] < h * REACH)
+        return out
+
+    def _bound(self, tree: ClusterTree, gap: Any, h: float) -> Any:
+        g = float(np.linalg.norm(tree.top.mechanism.gravity))
+        lift = 0.5 * h * g + sc.sqrt(0.02 * g * sc.maximum(-gap, 0.0))
+        return sc.minimum(-gap / h, lift)
+
+    def _bounce(self, tree: ClusterTree, touches: list[Touch], before: list, after: list, h: float) -> Bounce:
+        """Whether something hits the ground in this step faster than it would fall in one, and when first."""
+        if self.ground is None or not self.ground.restitution:
+            return Bounce(0.0, 0.0, False)
+        slow = h * float(np.linalg.norm(tree.top.mechanism.gravity))
+        when: Any = 1.0
+        hit: Any = False
+        for t, u0, u1 in zip(touches, before, after, strict=True):
+            mean = 0.5 * (u0[0] + u1[0])
+            hits = sc.logical_and(t.gap + h * mean < 0.0, u0[0] < -slow)
+            time = sc.maximum(t.gap, 0.0) / sc.where(hits, -h * mean, 1.0)
+            when = sc.where(hits, sc.minimum(when, time), when)
+            hit = sc.logical_or(hit, hits)
+        return Bounce(sc.where(hit, self.ground.restitution, 0.0), sc.where(hit, when, 0.0), hit)
+
+
+class Bounce(NamedTuple):
+    """Restitution in force, the part of the step before the first touch, and whether there is one."""
+
+    restitution: Any
+    when: Any
+    hit: Any
+
+    def at(self, before: Array, after: Array) -> Array:
+        """Velocity at the time of the touch, or at the end of a step without one."""
+        if self.hit is False:
+            return after
+        part = sc.where(self.hit, self.when, 1.0)
+        return before + part * (after - before)
+
+    def bound(self, bound: Any, gap: Any, before: Array, after: Array, h: float) -> Any:
+        """The bound (1), for the gap that is left at the time of the touch."""
+        if self.hit is False:
+            return bound
+        left = gap + self.when * h * (before[0] + 0.5 * self.when * (after[0] - before[0]))
+        return sc.where(self.hit, sc.minimum(-left / h, 0.0), bound)

@@ -1,0 +1,252 @@
+"""Impulses of contacts, joint limits and dry friction: a projected Gauss-Seidel method in a rolled loop.
+
+The unknown impulses lambda change the velocities of the rows by A lambda, A = J M^-1 J^T the inverse
+operational-space inertia. With M^-1 = L^-T D^-1 L^-1 from the cluster algorithms [Chignoli2023, (57)-(67)]
+every row c is a vector z_c = D^-1/2 L^-1 J_c^T of the few joints that carry it, and
+
+    A = Z Z^T,    w = Z^T lambda,    u = u_free + Z w                                            (1)
+
+so that A is never formed: a sweep over all rows costs twice the entries of Z, and the change of the joint
+velocities follows from w. Each contact solves its own three rows: sticking exactly where that lies in its
+cone, else on the cone, in the direction of one projected step and with the normal impulse it needs:
+
+    u_n >= b  _|_  lambda_n >= 0,     |lambda_t| <= mu lambda_n,  u_t against lambda_t            (2)
+
+A joint row takes dry friction, then its stops, in one scalar step. docs/decisions/contact.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.sim.charts.gauge import largest
+from kinloop.spatial.transform import Array
+
+SOFT = 1e-10
+"""Added to the diagonal, relative to it: rows that cannot move at all stay solvable."""
+
+JAM = 0.1
+"""Where friction would press a contact together faster than it slides, no more than ten times the normal impulse."""
+
+ROUGH = 1e-4
+"""A solution that changes velocities by more than this in its last round [m/s, rad/s] is not one yet."""
+
+MOST = 40
+"""So many times the usual number of rounds are spent at most on a state that needs them."""
+
+
+@dataclass
+class ContactRow:
+    """Three rows (normal, two tangents): z (3, n) over the joints `at`, free velocity u, bound b on u_n."""
+
+    z: Array
+    at: list[int]
+    u: Array
+    b: Any
+    friction: float
+
+
+@dataclass
+class JointRow:
+    """One row of a joint: its velocity u stays within [low, high], resisted by an impulse of at most `dry`."""
+
+    z: Array
+    at: list[int]
+    u: Any
+    low: Any
+    high: Any
+    dry: float
+
+
+@dataclass
+class Stops:
+    """Rows of joint stops, which count where `near` says that one may be reached, and impulses to begin with."""
+
+    near: Any
+    rows: list[JointRow]
+    start: Array
+
+
+class Packer:
+    """Values in one vector for a rolled loop, and back."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+
+    def add(self, x: Any) -> slice:
+        flat = np.asarray(x, dtype=object).ravel()
+        start = len(self.values)
+        self.values += list(flat)
+        return slice(start, len(self.values))
+
+
+class Impulses(NamedTuple):
+    """Impulses of contacts (3,), joints and stops, w = Z^T lambda, and the last round's change of velocity [m/s]."""
+
+    contacts: list[Array]
+    joints: list[Any]
+    stops: list[Any]
+    w: Array
+    residual: Any
+
+
+def solve_impulses(
+    contacts: list[ContactRow], joints: list[JointRow], size: int, rounds: int, start: Array | None = None,
+    stops: Stops | None = None, active: Any = True,
+) -> Impulses:  # fmt: skip
+    """Impulses over `size` joints, beginning with `start`, contacts first; none where not `active`.
+
+    One loop with the stops where they are near, one without them elsewhere: a kernel leaves out what nobody needs.
+    """
+    n = 3 * len(contacts) + len(joints)
+    start = np.zeros(n) if start is None else start
+    carry, braked = [0.0] * (size + n + 1), []
+    if stops is not None:
+        sweeps = _Sweeps(contacts, joints + stops.rows, size)
+        x = np.concatenate([start, stops.start])
+        done = sweeps.run(rounds, sweeps.begin([0.0] * (size + len(x) + 1), x, stops.near), stops.near)
+        carry, braked = [*done[: size + n], done[-1]], list(done[size + n : -1])
+        active = sc.logical_and(active, sc.logical_not(stops.near))
+    sweeps = _Sweeps(contacts, joints, size)
+    if n:
+        carry = sweeps.run(rounds, sweeps.begin(carry, start, active), active)
+    x = carry[size:-1]
+    each = [np.array(x[k : k + 3]) for k in range(0, 3 * len(contacts), 3)]
+    return Impulses(each, list(x[3 * len(contacts) :]), braked, np.array(carry[:size]), carry[-1])
+
+
+class _Sweeps:
+    """Rounds over rows in a rolled loop that carries w, the impulses, and the change in the last round."""
+
+    def __init__(self, contacts: list[ContactRow], joints: list[JointRow], size: int) -> None:
+        self.pack, self.size = Packer(), size
+        self.contacts = [_ContactPlan(row, self.pack) for row in contacts]
+        self.joints = [_JointPlan(row, self.pack) for row in joints]
+
+    def begin(self, carry: list[Any], x: Array, when: Any) -> list[Any]:
+        """What to carry for impulses x where `when` holds, `carry` elsewhere."""
+        w = np.zeros(self.size, dtype=object if sc.is_symbolic(x) else float)
+        for k, c in enumerate(self.contacts):
+            w[c.at] = w[c.at] + c.row.z.T @ x[3 * k : 3 * k + 3]
+        for k, j in enumerate(self.joints):
+            w[j.at] = w[j.at] + j.row.z * x[3 * len(self.contacts) + k]
+        w = sc.repeat(1, lambda c, given: given, _as_array(carry[: self.size]), w, when)
+        return [*w, *[sc.where(when, a, b) for a, b in zip(x, carry[self.size : -1], strict=True)], carry[-1]]
+
+    def run(self, rounds: int, carry: list[Any], when: Any = True) -> Array:
+        """`rounds` rounds, and up to `MOST` times as many while velocities still change by more than `ROUGH`."""
+
+        def sweep(c: Any, given: Any) -> Array:
+            return _as_array([c[0] + 1.0, *self._sweep(c[1:], given)])
+
+        def enough(c: Any) -> Any:
+            return sc.logical_and(float(rounds) <= c[0], sc.logical_not(c[-1] > ROUGH))
+
+        begin, given = _as_array([0.0, *carry]), _as_array(self.pack.values)
+        return sc.repeat(MOST * rounds, sweep, begin, given, when, enough, usual=rounds)[1:]
+
+    def _sweep(self, carry: Any, given: Any) -> Any:
+        first = 3 * len(self.contacts)
+        w, x = np.array(carry[: self.size]), list(carry[self.size : -1])
+        change: Any = 0.0
+        for k, joint in enumerate(self.joints):
+            w, x[first + k], change = joint.relax(w, x[first + k], given, change)
+        for k, plan in enumerate(self.contacts):
+            w, new, change = plan.relax(w, np.array(x[3 * k : 3 * k + 3]), given, change)
+            x[3 * k : 3 * k + 3] = list(new)
+        return _as_array([*w, *x, change])
+
+
+def _as_array(values: list[Any]) -> Array:
+    symbolic = any(isinstance(x, sc.Symbol) for x in values)
+    return np.array(values, dtype=object if symbolic else float)
+
+
+class _ContactPlan:
+    """Where one contact's numbers lie among the given values, and its step."""
+
+    def __init__(self, row: ContactRow, pack: Packer) -> None:
+        self.row, self.at, self.mu = row, row.at, row.friction
+        A = row.z @ row.z.T
+        trace = A[0, 0] + A[1, 1] + A[2, 2]
+        soft = np.array([A[k, k] + (SOFT * trace + 1e-300) for k in range(3)])
+        t, d = A[1, 1] - A[2, 2], A[1, 2]
+        steep = 0.5 * (soft[1] + soft[2] + sc.sqrt(t * t + 4.0 * d * d))  # the larger eigenvalue of the tangents
+        self.z, self.u, self.b = pack.add(row.z), pack.add(row.u), pack.add(row.b)
+        self.inverse = pack.add(_inverse(A, soft))
+        self.gains = pack.add([1.0 / soft[0], 1.0 / steep])
+        self.cross = pack.add([A[0, 0], A[1, 0], A[2, 0], steep])
+
+    def relax(self, w: Array, x: Array, given: Any, change: Any) -> tuple[Array, Array, Any]:
+        """w, impulse and largest change after solving this contact's rows with all others held."""
+        z = np.array(given[self.z]).reshape(3, len(self.at))
+        u = np.array(given[self.u]) + z @ w[self.at]
+        b = given[self.b][0]
+        xx, xy, xz, yy, yz, zz = given[self.inverse]
+        gain_n, gain_t = given[self.gains]
+        A_nn, A_1n, A_2n, steep = given[self.cross]
+        e = u[0] - b
+        stick = x - np.array(
+            [xx * e + xy * u[1] + xz * u[2], xy * e + yy * u[1] + yz * u[2], xz * e + yz * u[1] + zz * u[2]]
+        )
+        limit = self.mu * stick[0]
+        inside = sc.logical_and(stick[0] >= 0.0, stick[1] * stick[1] + stick[2] * stick[2] <= limit * limit)
+        n = sc.maximum(0.0, x[0] - gain_n * e)
+        t = [x[k] - gain_t * (u[k] + a * (n - x[0])) for k, a in ((1, A_1n), (2, A_2n))]
+        limit = self.mu * n
+        length = sc.sqrt(t[0] * t[0] + t[1] * t[1])
+        grips = length <= limit
+        scale = self.mu / sc.where(grips, 1.0, length)
+        # on the cone in the direction found, with the normal impulse that this direction needs
+        needs = sc.maximum(A_nn + scale * (A_1n * t[0] + A_2n * t[1]), JAM * A_nn)
+        alone = u[0] - (A_nn * x[0] + A_1n * x[1] + A_2n * x[2])
+        on_cone = sc.maximum(0.0, b - alone) / (needs + 1e-300)
+        slide = [
+            sc.where(grips, n, on_cone),
+            sc.where(grips, t[0], scale * on_cone * t[0]),
+            sc.where(grips, t[1], scale * on_cone * t[1]),
+        ]
+        new = np.array([sc.where(inside, a, c) for a, c in zip(stick, slide, strict=True)])
+        step = new - x
+        w = w.copy()
+        w[self.at] = w[self.at] + z.T @ step
+        change = largest([A_nn * step[0], steep * step[1], steep * step[2]], change)
+        return w, new, change
+
+
+def _inverse(A: Array, diagonal: Array) -> list[Any]:
+    """Inverse of a symmetric 3x3 matrix with another diagonal: xx xy xz yy yz zz."""
+    a, b, c = diagonal
+    d, e, f = A[0, 1], A[0, 2], A[1, 2]
+    xx, xy, xz = b * c - f * f, e * f - d * c, d * f - b * e
+    det = a * xx + d * xy + e * xz
+    r = 1.0 / det
+    return [xx * r, xy * r, xz * r, (a * c - e * e) * r, (d * e - a * f) * r, (a * b - d * d) * r]
+
+
+class _JointPlan:
+    """Where one joint row's numbers lie among the given values, and its step."""
+
+    def __init__(self, row: JointRow, pack: Packer) -> None:
+        self.row, self.at, self.dry = row, row.at, row.dry
+        A = row.z @ row.z
+        A = A + (SOFT * A + 1e-300)
+        self.z, self.u = pack.add(row.z), pack.add([row.u, A, 1.0 / A])
+        self.stops = pack.add([row.low, row.high])
+
+    def relax(self, w: Array, x: Any, given: Any, change: Any) -> tuple[Array, Any, Any]:
+        z, (u, A, inverse) = np.array(given[self.z]), given[self.u]
+        low, high = given[self.stops]
+        u = u + z @ w[self.at] - A * x  # as if this row did nothing
+        stopped = u
+        if self.dry:
+            stopped = u + sc.minimum(sc.maximum(-u, -self.dry * A), self.dry * A)
+        stopped = sc.minimum(sc.maximum(stopped, low), high)
+        new = (stopped - u) * inverse
+        w = w.copy()
+        w[self.at] = w[self.at] + z * (new - x)
+        return w, new, largest([A * (new - x)], change)
