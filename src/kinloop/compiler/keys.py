@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kinloop.compiler.run import builtin
-from kinloop.compiler.run.host import Target
+from kinloop.compiler.target import Target
 from kinloop.scalar import Function
 
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -93,8 +93,8 @@ def _feed(digest: Any, x: Any) -> None:
         )
 
 
-def variant_key(base: str, target: Target, dtype: str, lanes: int, groups: int) -> str:
+def variant_key(base: str, target: Target, dtype: str, lanes: int) -> str:
     """The file name of one variant of a kernel on this machine."""
     machine = (target.triple, target.cpu, target.features, target.fma, target.bits, target.llvm)
     abi = (builtin.usable(), builtin.abi())
-    return parts_digest((base, compiler_digest(), machine, abi, dtype, lanes, groups))
+    return parts_digest((base, compiler_digest(), machine, abi, dtype, lanes))

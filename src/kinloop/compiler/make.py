@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kinloop.compiler import cache, keys
-from kinloop.compiler.run.arguments import Signature
+from kinloop.compiler.core import Core
+from kinloop.compiler.kernel import Kernel, Recipe, new_kernel
 from kinloop.compiler.run.host import host
-from kinloop.compiler.run.kernel import GROUPS, Core, Kernel, Recipe, new_kernel
+from kinloop.compiler.signature import Signature
 from kinloop.errors import MethodError
 from kinloop.scalar import Function
 
@@ -67,8 +68,8 @@ def load_or_compile(
 def _find(key: str, dtype: str) -> dict[int, tuple[Mapping[str, Any], bytes]]:
     """The first variant of a kernel that is on disk; it carries the signature of all."""
     target = host()
-    for lanes, groups in ((1, 1), (target.lanes(dtype), GROUPS)):
-        entry = cache.load(keys.variant_key(key, target, dtype, lanes, groups))
+    for lanes in (1, target.lanes(dtype)):
+        entry = cache.load(keys.variant_key(key, target, dtype, lanes))
         if entry is not None:
             return {lanes: entry}
     return {}

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from kinloop.compiler.plan import Angles, Operand, Plan, Repeat, Segment
-from kinloop.compiler.run.arguments import Signature
+from kinloop.compiler.plan.stage_types import Angles, Operand, Plan, Repeat, Segment
+from kinloop.compiler.signature import Signature
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 _CALLS = {f: f for f in ("tan", "asin", "acos", "atan", "atan2", "exp", "log", "sqrt", "floor")} | {"abs": "fabs"}

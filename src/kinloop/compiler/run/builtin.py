@@ -1,6 +1,6 @@
 """A CPython builtin made at run time: ready arrays go to machine code at the cost of a C extension.
 
-Its function (METH_FASTCALL | METH_KEYWORDS) is emitted beside the kernel (`wrapper.py`) and reads the
+Its function (METH_FASTCALL | METH_KEYWORDS) is emitted beside the kernel (`emit/builtin_wrapper.py`) and reads the
 fields of each ndarray itself. Whatever it does not expect it hands to `self`, another callable, with the
 same arguments.
 """
@@ -15,11 +15,20 @@ from typing import Any
 
 import numpy as np
 
+from kinloop.compiler.abi import (
+    ALIGNED,
+    C_CONTIGUOUS,
+    DATA,
+    DESCR,
+    DIMENSIONS,
+    FLAGS,
+    NDIM,
+    TYPE,
+    TYPE_NUMBER,
+    WRITEABLE,
+)
 from kinloop.compiler.run.host import array_constructor
 
-TYPE, DATA, NDIM, DIMENSIONS, DESCR, FLAGS = 8, 16, 24, 32, 56, 64  # offsets in a PyArrayObject
-C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
-TYPE_NUMBER = {"float64": 12, "float32": 11}
 _METH_FASTCALL_KEYWORDS = 0x80 | 0x02
 
 
@@ -79,7 +88,7 @@ def _forever(data: bytes) -> int:
     """The address of a copy that is never freed."""
     allocate = ctypes.pythonapi.PyMem_RawMalloc
     allocate.restype, allocate.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
-    address = allocate(len(data))
+    address: int | None = allocate(len(data))
     if not address:
         raise MemoryError
     ctypes.memmove(address, data, len(data))

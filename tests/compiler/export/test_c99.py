@@ -1,4 +1,4 @@
-"""The same numbers from C, compiled with the system's compiler, and from CasADi."""
+"""The same numbers from C, compiled with the system's compiler."""
 
 from __future__ import annotations
 
@@ -73,17 +73,3 @@ def test_the_example_complains_about_missing_numbers(tmp_path):
     build(kernel, tmp_path)
     done = subprocess.run([tmp_path / "program"], input="1 2", capture_output=True, text=True)
     assert done.returncode == 1 and "expected 7 numbers, received 2" in done.stderr
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_casadi_computes_the_same(seed):
-    pytest.importorskip("casadi")
-    kernel = compile_function(random_function(seed), name="swing 2", cache=False)
-    made = kernel.to_casadi()
-    assert made.name() == "kl_swing_2" and made.name_in() == ["q", "v"] and made.name_out() == ["a", "m"]
-    rng = np.random.default_rng(seed)
-    q, v = rng.uniform(-1, 1, 4), rng.uniform(-1, 1, 3)
-    a, m = kernel(q, v)
-    got_a, got_m = made(q, v)
-    np.testing.assert_allclose(np.array(got_a)[:, 0], a, rtol=1e-13, atol=1e-13)
-    np.testing.assert_allclose(np.array(got_m), m, rtol=1e-13, atol=1e-13)

@@ -1,14 +1,7 @@
 """From a traced function to a plan: what is computed when, and which slot of the scratch array holds it.
 
-A plan is a list of stages that run one after the other on one scratch array of slots (one slot holds one
-value of W states side by side):
-
-- `Segment`: straight-line code of a few hundred operations, so that compile time stays linear;
-- `Angles`: the sine and cosine of many angles at once, as a loop;
-- `Repeat`: a rolled loop over a plan of its own.
-
-The scratch array begins with the inputs, then the outputs. Values that live across segments get slots of
-their own, reused when dead. Nothing here depends on W or on the language the plan is written in.
+Sines, cosines and loops are stages of their own; what they wait for, and what waits for them, goes to
+segments before and after. Values that live across segments get slots of their own, reused when dead.
 """
 
 from __future__ import annotations
@@ -17,67 +10,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from kinloop.compiler.fuse import Operation, fuse_products
+from kinloop.compiler.plan.fuse import fuse_products
+from kinloop.compiler.plan.gates import BARRIERS, find_gates
+from kinloop.compiler.plan.lifetimes import last_uses, share_slots
+from kinloop.compiler.plan.stage_types import Angles, LoopNode, Operand, Operation, Plan, Repeat, Segment, Stage
 from kinloop.scalar import Function, Symbol
 from kinloop.scalar.graph import constant_value
 
-Operand = Any  # int: the number of a value; float: a constant
-BARRIERS = ("sin", "cos", "loop")
 SEGMENT = 400  # runs as fast as 1600, compiles 20 % faster
-
-
-@dataclass(frozen=True)
-class Segment:
-    """Operations in order, then `copies` of inputs, constants and results of other stages into slots.
-
-    With a `gate`, it may be left out where that slot is zero in all states.
-    """
-
-    values: tuple[int, ...]
-    copies: tuple[tuple[Operand, int], ...] = ()
-    gate: int | None = None
-
-
-@dataclass(frozen=True)
-class Angles:
-    """Sines and cosines of the `count` angles in slots `at`..., into slots `sin`... and `cos`..."""
-
-    at: int
-    sin: int
-    cos: int
-    count: int
-
-
-@dataclass(frozen=True)
-class Repeat:
-    """`body`, with its slots from `base` on, `rounds` times; its outputs become its first inputs.
-
-    With a `gate`, the number of one of its inputs, it ends before a round in which that is zero in all states.
-    """
-
-    body: Plan
-    base: int
-    rounds: int
-    carried: int
-    gate: int | None
-
-
-Stage = Segment | Angles | Repeat
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Stages over a scratch array of `slots` slots: `n_in` inputs first, then `n_out` outputs."""
-
-    n_in: int
-    n_out: int
-    slots: int
-    stages: tuple[Stage, ...]
-    operations: dict[int, Operation]
-    home: dict[int, int]  # the slot where a value waits for later segments
-    stores: dict[int, tuple[int, ...]]  # every slot a value is written to when it is computed
-
-
 ANGLE_PAD = 8  # angles come in blocks of at most this many, so that one state can fill the vector unit
 
 
@@ -91,7 +31,7 @@ def _plan(function: Function, fuse: bool, segment: int, known: dict[int, Plan]) 
         draft = _Draft.read(function)
         if fuse:
             draft.operations = fuse_products(draft.operations, draft.outputs)
-        draft.find_gates()
+        draft.open_gates()
         for angles, loops in _levels(draft):
             bodies = {k: _plan(draft.loops[k].body, fuse, segment, known) for k in loops}
             _add_barrier(draft, angles, bodies, segment)
@@ -115,7 +55,7 @@ class _Draft:
     n_in: int
     outputs: list[Operand]
     operations: dict[int, Operation]
-    loops: dict[int, Any]
+    loops: dict[int, LoopNode]
     picks: dict[int, int]
     home: dict[int, int]
     size: int
@@ -147,7 +87,8 @@ class _Draft:
         outputs = [_operand(x) for out in function.outputs.values() for x in out.flat]
         return cls(n_in, outputs, operations, loops, picks, home, n_in + len(outputs))
 
-    def reserve(self, count: int) -> int:
+    def reserve(self, count: int = 1) -> int:
+        """The first of `count` new slots."""
         self.size += count
         return self.size - count
 
@@ -158,56 +99,23 @@ class _Draft:
         else:
             self.pending.append((x, slot))
 
-    def find_gates(self) -> None:
-        """What only loops need that may be left out is left out with them."""
-        always = -1
-        gate: dict[int, int] = {}
-
-        def ask(x: Operand, g: int) -> None:
-            if isinstance(x, int):
-                gate[x] = g if gate.get(x, g) == g else always
-
-        for x in self.outputs:
-            ask(x, always)
-        for k in sorted(self.operations, reverse=True):
-            op, args = self.operations[k]
-            loop = self.loops.get(k)
-            for i, x in enumerate(args):
-                if loop is not None and loop.gate is not None and i >= loop.carried and i != loop.gate:
-                    ask(x, args[loop.gate] if isinstance(args[loop.gate], int) else always)
-                else:
-                    ask(x, always if op in BARRIERS or op == "pick" else gate.get(k, always))
-        plain = {k for k, (op, _) in self.operations.items() if op not in BARRIERS and op != "pick"}
-        self.gates = {k: g for k, g in gate.items() if g != always and k in plain}
+    def open_gates(self) -> None:
+        """Find what may be left out, and have the values that decide it in slots."""
+        self.gates = find_gates(self.operations, self.loops, self.outputs)
         for g in dict.fromkeys(self.gates.values()):
-            self.gate_slots[g] = self.reserve(1)
+            self.gate_slots[g] = self.reserve()
             self.feed(g, self.gate_slots[g])
 
     def finish(self) -> Plan:
-        """Give slots to the values that outlive their segment; a slot is free again after the last use."""
-        born: dict[int, int] = {}
-        last: dict[int, int] = {}
-        for t, stage in enumerate(self.stages):
-            for v in stage.values if isinstance(stage, Segment) else ():
-                born[v] = t
-                for x in self.operations[v][1]:
-                    if isinstance(x, int) and born.get(x, t) != t:
-                        last[x] = t
-        dying: dict[int, list[int]] = {}
-        for v, t in last.items():
-            dying.setdefault(t, []).append(v)
-        free: list[int] = []
-        own: set[int] = set()
-        for t, stage in enumerate(self.stages):
-            for v in stage.values if isinstance(stage, Segment) else ():
-                if v in last:
-                    slots = self.stores.setdefault(v, [])
-                    # A value that is also an output can wait in its output slot.
-                    if not (slots and slots[0] < self.n_in + len(self.outputs)):
-                        slots.insert(0, free.pop() if free else self.reserve(1))
-                        own.add(v)
-                    self.home[v] = slots[0]
-            free.extend(self.home[v] for v in dying.get(t, ()) if v in own)
+        """Give slots to the values that outlive their segment."""
+        last = last_uses(self.stages, self.operations)
+        # A value that is also an output can wait in its output slot.
+        outputs_end = self.n_in + len(self.outputs)
+        settled = {v: self.stores[v][0] for v in last if v in self.stores and self.stores[v][0] < outputs_end}
+        for v, slot in share_slots(self.stages, last, settled, self.reserve).items():
+            self.home[v] = slot
+            if v not in settled:
+                self.stores.setdefault(v, []).insert(0, slot)
         stores = {v: tuple(slots) for v, slots in self.stores.items()}
         return Plan(self.n_in, len(self.outputs), self.size, tuple(self.stages), self.operations, self.home, stores)
 
@@ -251,7 +159,7 @@ def _add_barrier(draft: _Draft, angles: list[int], bodies: dict[int, Plan], segm
         op, (x,) = draft.operations[k]
         draft.home[k] = (stage.sin if op == "sin" else stage.cos) + place[x]
     for k, (op, args) in draft.operations.items() if bodies else ():
-        if op == "pick" and args[0] in bases:
+        if op == "pick" and isinstance(args[0], int) and args[0] in bases:
             draft.home[k] = bases[args[0]] + draft.picks[k]
 
 

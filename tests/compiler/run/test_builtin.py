@@ -93,7 +93,7 @@ def no_slow_way(monkeypatch):
     def refuse(*args):
         raise AssertionError("the slow way was taken")
 
-    monkeypatch.setattr("kinloop.compiler.run.kernel.read_call", refuse)
+    monkeypatch.setattr("kinloop.compiler.core.read_call", refuse)
 
 
 @pytest.mark.parametrize("count", [1, 4, 7, 64])

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import TypeGuard
 
-Operation = tuple[str, tuple[Any, ...]]
+from kinloop.compiler.plan.stage_types import Operand, Operation
 
 
-def fuse_products(operations: dict[int, Operation], kept: Iterable[Any]) -> dict[int, Operation]:
+def fuse_products(operations: dict[int, Operation], kept: Iterable[Operand]) -> dict[int, Operation]:
     """The same operations with every product that only one sum uses moved into that sum.
 
     `fma(a, b, c)` is a b + c, `fms` is a b - c and `fnma` is c - a b. Values in `kept` stay as they are.
@@ -22,10 +22,8 @@ def fuse_products(operations: dict[int, Operation], kept: Iterable[Any]) -> dict
     for _, args in operations.values():
         uses.update(x for x in args if isinstance(x, int))
 
-    def product(x: Any) -> tuple[Any, ...] | None:
-        if isinstance(x, int) and uses[x] == 1 and x in operations and operations[x][0] == "mul":
-            return operations[x][1]
-        return None
+    def is_free_product(x: Operand) -> TypeGuard[int]:
+        return isinstance(x, int) and uses[x] == 1 and x in operations and operations[x][0] == "mul"
 
     out = dict(operations)
     for k, (op, args) in operations.items():
@@ -33,11 +31,10 @@ def fuse_products(operations: dict[int, Operation], kept: Iterable[Any]) -> dict
             continue
         a, b = args
         # The later product: its factors are more likely to be at hand still.
-        factors = product(b)
-        if factors is not None:
-            out[k] = ("fma" if op == "add" else "fnma", (*factors, a))
+        if is_free_product(b):
+            out[k] = ("fma" if op == "add" else "fnma", (*operations[b][1], a))
             del out[b]
-        elif (factors := product(a)) is not None:
-            out[k] = ("fma" if op == "add" else "fms", (*factors, b))
+        elif is_free_product(a):
+            out[k] = ("fma" if op == "add" else "fms", (*operations[a][1], b))
             del out[a]
     return out

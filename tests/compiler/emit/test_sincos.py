@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from kinloop import scalar as sc
-from kinloop.compiler import compile_function
-from kinloop.compiler.run import host, kernel
+from kinloop.compiler import compile_function, core
+from kinloop.compiler.run.host import host
 
 PI_60 = Fraction(3141592653589793238462643383279502884197169399375105820974944592307816406286, 10**75)
 EXTENDED = np.finfo(np.longdouble).nmant > 60
@@ -25,11 +25,11 @@ def make(dtype="float64"):
 
 @pytest.fixture(params=[True, False], ids=["fma", "no fma"])
 def sincos(request, monkeypatch):
-    target = host.host()
+    target = host()
     if request.param and not target.fma:
         pytest.skip("this CPU has no FMA")
     changed = dataclasses.replace(target, fma=request.param)
-    monkeypatch.setattr(kernel, "host", lambda: changed)
+    monkeypatch.setattr(core, "host", lambda: changed)
     return make()
 
 

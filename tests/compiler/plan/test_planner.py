@@ -9,27 +9,11 @@ import numpy as np
 import pytest
 
 from kinloop import scalar as sc
-from kinloop.compiler import compile_function
-from kinloop.compiler.fuse import fuse_products
-from kinloop.compiler.plan import Angles, Repeat, Segment, make_plan
-from kinloop.compiler.run import host, kernel
-from tests.compiler.graphs import random_function, reference
-
-
-def test_a_product_with_one_user_joins_its_sum():
-    operations = {2: ("mul", (0, 1)), 3: ("add", (0, 2)), 4: ("mul", (0, 0)), 5: ("sub", (4, 1)), 6: ("sub", (1, 7))}
-    operations[7] = ("mul", (1, 1))
-    fused = fuse_products(operations, [3, 5, 6])
-    assert fused == {3: ("fma", (0, 1, 0)), 5: ("fms", (0, 0, 1)), 6: ("fnma", (1, 1, 1))}
-
-
-def test_a_product_with_two_users_or_that_is_an_output_stays():
-    operations = {2: ("mul", (0, 1)), 3: ("add", (0, 2)), 4: ("add", (1, 2))}
-    assert fuse_products(operations, [3, 4]) == operations
-    del operations[4]
-    assert fuse_products(operations, [2, 3]) == operations
-    square = {2: ("mul", (0, 1)), 3: ("add", (2, 2))}
-    assert fuse_products(square, [3]) == square
+from kinloop.compiler import compile_function, core
+from kinloop.compiler.plan.planner import make_plan
+from kinloop.compiler.plan.stage_types import Angles, Repeat, Segment
+from kinloop.compiler.run.host import host
+from tests.compiler.graphs import chain, random_function, reference
 
 
 def test_short_segments_change_nothing(monkeypatch):
@@ -38,26 +22,14 @@ def test_short_segments_change_nothing(monkeypatch):
     q, v = rng.uniform(-1, 1, (21, 4)), rng.uniform(-1, 1, (21, 3))
     whole = compile_function(function, cache=False)(q, v)
     for length in (1, 7, 50):
-        monkeypatch.setattr(kernel, "make_plan", lambda f, fuse, n=length: make_plan(f, fuse, n))
+        monkeypatch.setattr(core, "make_plan", lambda f, fuse, n=length: make_plan(f, fuse, n))
         for got, want in zip(compile_function(function, cache=False)(q, v), whole, strict=True):
             assert got.tobytes() == want.tobytes()
 
 
-def test_groups_of_lanes_change_nothing(monkeypatch):
-    function = random_function(12)
-    rng = np.random.default_rng(0)
-    q, v = rng.uniform(-1, 1, (101, 4)), rng.uniform(-1, 1, (101, 3))
-    q[50, 2] = np.nan
-    one = compile_function(function, cache=False)(q, v, on_nonfinite="nan")
-    for groups in (2, 5):
-        monkeypatch.setattr(kernel, "GROUPS", groups)
-        many = compile_function(function, cache=False)(q, v, on_nonfinite="nan")
-        assert [x.tobytes() for x in many] == [x.tobytes() for x in one]
-
-
 def test_a_host_without_fma_gets_separate_operations(monkeypatch):
-    target = dataclasses.replace(host.host(), fma=False)
-    monkeypatch.setattr(kernel, "host", lambda: target)
+    target = dataclasses.replace(host(), fma=False)
+    monkeypatch.setattr(core, "host", lambda: target)
     function = random_function(13)
     made = compile_function(function, cache=False)
     assert "call double @llvm.fma" not in made.ir and "> @llvm.fma" not in made.ir.split("declare", 99)[-1]
@@ -173,18 +145,6 @@ def test_angles_are_grouped_by_what_they_wait_for():
     plan = make_plan(sc.trace(body, {"x": 5}), True)
     assert [stage.count for stage in plan.stages if isinstance(stage, Angles)] == [5, 5]
     assert all(isinstance(stage, Segment | Angles) for stage in plan.stages)
-
-
-def chain(length):
-    """A graph of about 10 operations per link, each depending on the last."""
-
-    def body(x):
-        a, b, c = x
-        for k in range(length):
-            a, b, c = a * b + 0.1 * c, sc.where(k % 2, b * c - a, b + 0.5 * c), a * c - b * b
-        return np.array([a, b, c], dtype=object)
-
-    return sc.trace(body, {"x": 3})
 
 
 def seconds_per_operation(length):
