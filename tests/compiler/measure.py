@@ -1,4 +1,4 @@
-"""The figures of docs/compiler.md: `PYTHONPATH=src python -m tests.compiler.measure`."""
+"""The numbers of docs/compiler.md: `PYTHONPATH=src python -m tests.compiler.measure`."""
 
 from __future__ import annotations
 

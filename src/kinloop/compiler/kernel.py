@@ -22,16 +22,23 @@ class Kernel:
     """A compiled function of named vectors.
 
     `kernel(q, v, tau, a)` with ready arrays for one state is a CPython builtin: it checks type, dtype,
-    shape and layout, computes, and returns `a`. `kernel(q, v, tau)` allocates the outputs; lists, batches
-    `(..., n)` with broadcasting, `out=`, `threads=` and `on_nonfinite="nan"` are allowed too.
+    shape and layout, computes, and returns `a`. `kernel(q, v, tau)` allocates the outputs. Lists, batches
+    `(..., n)` with broadcasting, `out=`, `threads=` and `on_nonfinite="nan"` (nan for batch rows whose inputs
+    are not finite, instead of an error) are allowed too.
     """
 
     __slots__ = ("__weakref__", "_core", "_recipe")
     _core: Core
     _recipe: Recipe | None
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        return self._core.call(*args, **options)
+    def __call__(
+        self,
+        *args: ArrayLike,
+        out: np.ndarray | Sequence[np.ndarray] | None = None,
+        threads: int | None = None,
+        on_nonfinite: str = "raise",
+    ) -> Any:  # one array, or a tuple of them: only a kernel knows
+        return self._core.call(*args, out=out, threads=threads, on_nonfinite=on_nonfinite)
 
     def iterate(
         self,
@@ -42,7 +49,7 @@ class Kernel:
         every: int = 1,
         threads: int | None = None,
     ) -> dict[str, np.ndarray]:
-        """Many steps in one native call, for one state or a batch of rows.
+        """Many steps in one native call, for one state or a batch of them.
 
         `feedback` maps state inputs to the outputs that replace them after each step; inputs named in
         `stepped` have a time axis, (rows, steps, n) or (steps, n). Returns by name the final value of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import subprocess
 import sys
@@ -204,6 +205,22 @@ def test_without_builtins_every_form_still_works(monkeypatch):
     a = np.zeros(3)
     assert kernel(np.ones(3), a) is a and (a == 2).all()
     assert (kernel.builtin(np.ones(3)) == 2).all()
+
+
+def test_the_definition_of_a_builtin_outlives_it():
+    """A builtin reads its definition as it is freed, and the collector may free what else held it first."""
+    kernel = compile_function(sc.trace(lambda x: x + 1.0, {"x": 3}), cache=False)
+    fast = kernel.builtin
+    at = ctypes.c_void_p.from_address(id(fast) + object.__basicsize__).value
+    before = ctypes.string_at(at, 4 * ctypes.sizeof(ctypes.c_void_p))
+    watch = weakref.ref(kernel._core)
+    del kernel, fast
+    gc.collect()
+    assert watch() is None
+    others = [bytearray(len(before)) for _ in range(1000)]  # what is free by now is used again
+    assert ctypes.string_at(at, len(before)) == before
+    assert ctypes.string_at(int.from_bytes(before[:8], sys.byteorder)) == b"kernel"
+    assert len(others) == 1000
 
 
 def test_kernels_go_in_any_order():

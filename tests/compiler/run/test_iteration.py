@@ -63,3 +63,18 @@ def test_mistakes_are_named(pendulum):
         pendulum.iterate(good[0], good[1], [np.nan], steps=4, feedback={"x": "x_next"}, stepped=("u",))
     with pytest.raises(MethodError, match="takes 3 inputs"):
         pendulum.iterate([0.3, 0.0], steps=4, feedback={"x": "x_next"})
+
+
+def test_another_feedback_in_between_changes_nothing():
+    """The kernel keeps how the last call was wired; the next may be wired otherwise."""
+    swap = compile_function(sc.trace(lambda x, y: {"a": x + y, "b": x - 2.0 * y}, {"x": 2, "y": 2}), cache=False)
+    x, y = np.array([1.0, 2.0]), np.array([3.0, 5.0])
+    wirings = ({"x": "a"}, {"x": "b", "y": "a"}, {"y": "b"}, {"x": "a"})
+    for _ in range(2):
+        for feedback in wirings:
+            state = {"x": x, "y": y}
+            for _ in range(3):
+                out = dict(zip(("a", "b"), swap(state["x"], state["y"])))
+                state = {**state, **{name: out[source] for name, source in feedback.items()}}
+            got = swap.iterate(x, y, steps=3, feedback=feedback)
+            assert all(np.array_equal(got[source], state[name]) for name, source in feedback.items())

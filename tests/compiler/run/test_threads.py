@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import threading
 
 import numpy as np
@@ -42,3 +44,40 @@ def test_many_python_threads_may_share_a_new_kernel():
     for t in workers:
         t.join()
     assert len({b"".join(np.ascontiguousarray(x).tobytes() for x in a) for a in answers}) == 1
+
+
+def test_there_are_no_more_threads_than_the_widest_call_asked_for(monkeypatch):
+    monkeypatch.setattr(threads, "_WORKERS", threads.Workers())
+    before = set(threading.enumerate())
+    kernel, x = double(), np.ones((1000, 3))
+    for wanted in (2, 3, 2, 5, 4, 2):
+        assert (kernel(x, x, threads=wanted) == 3).all()
+    pool = threads._WORKERS.pool(5)
+    assert threads._WORKERS.pool(2) is pool
+    gc.collect()  # narrower pools end with their last call
+    for t in set(threading.enumerate()) - before - set(pool._threads):
+        t.join(10)
+        assert not t.is_alive()
+    assert 1 <= len(pool._threads) <= 5
+
+
+def test_a_forked_process_starts_threads_of_its_own(monkeypatch):
+    workers = threads.Workers()
+    inherited = workers.pool(2)
+    monkeypatch.setattr(threads.os, "getpid", lambda: -1)
+    assert workers.pool(2) is not inherited
+
+
+def test_chunks_cover_all_rows_once_in_whole_steps():
+    for rows in (1, 7, 8, 9, 100):
+        for count in (1, 2, 3, 7):
+            seen = []
+            threads.run_chunks(lambda a, b, seen=seen: seen.append((a, b)) or -1, rows, 4, count)
+            seen.sort()
+            assert seen[0][0] == 0 and seen[-1][1] == rows and all(a % 4 == 0 for a, _ in seen)
+            assert all(first[1] == second[0] for first, second in itertools.pairwise(seen)) and len(seen) <= count
+
+
+def test_the_smallest_answer_of_all_chunks_counts():
+    assert threads.run_chunks(lambda a, b: a if a else -1, 100, 4, 3) == 32
+    assert threads.run_chunks(lambda a, b: -1, 100, 4, 3) == -1

@@ -51,13 +51,7 @@ def export_c(plan: Plan, signature: Signature, folder: str | Path) -> list[Path]
 
 
 def _sizes(signature: Signature) -> tuple[list[int], list[int]]:
-    outputs = []
-    for shape in signature.outputs.values():
-        n = 1
-        for d in shape:
-            n *= d
-        outputs.append(n)
-    return list(signature.inputs.values()), outputs
+    return list(signature.inputs.values()), signature.output_sizes
 
 
 def _prototype(name: str, arguments: list[str], signature: Signature) -> str:

@@ -33,7 +33,7 @@ def available() -> bool:
 
 @functools.cache
 def host() -> Target:
-    """The target of this process."""
+    """The machine of this process, asked once: it does not change."""
     if llvm is None:
         raise CompileError(
             "kernels need llvmlite, which is not installed here; run `pip install llvmlite`, "
