@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from kinloop import scalar as sc
-from kinloop.compiler import cache, compile_function, core, load_or_compile
+from kinloop.compiler import build, cache, compile_function, load_or_compile
 from kinloop.compiler.run.library import compile_text
 from tests.compiler.graphs import random_function
 
@@ -68,7 +68,7 @@ def compilations(monkeypatch):
         count.append(1)
         return compile_text(text, target)
 
-    monkeypatch.setattr(core, "compile_text", counted)
+    monkeypatch.setattr(build, "compile_text", counted)
     return count
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from kinloop import scalar as sc
-from kinloop.compiler import Kernel, compile_function, core
+from kinloop.compiler import Kernel, build, compile_function
 from kinloop.compiler.run.host import host
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs mprotect")
@@ -60,7 +60,7 @@ def make(dtype: str) -> tuple[Kernel, list[int]]:
 
 def probe(dtype: str, at_end: bool, plant: str) -> None:
     """Every number of rows up to twice the lanes and one, in every form of call."""
-    real = core.module_text
+    real = build.module_text
 
     def planted(*args):
         old, new = PLANTS[plant]
@@ -69,7 +69,7 @@ def probe(dtype: str, at_end: bool, plant: str) -> None:
         return text.replace(old, new)
 
     if plant:
-        core.module_text = planted
+        build.module_text = planted
     kernel, sizes = make(dtype)
     rng = np.random.default_rng(0)
     for rows in range(1, 2 * kernel.lanes + 2):

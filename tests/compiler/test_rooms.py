@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,24 @@ def test_every_room_is_looked_at_and_imports_something():
     assert set(MAY_IMPORT) <= set(ROOM.values())
     for room in ("plan", "emit", "run", "export"):
         assert any(rooms_imported(p) for p in (ROOT / room).glob("*.py"))
+
+
+def test_a_program_whose_kernels_are_cached_loads_no_planner_and_no_emitter():
+    """They would take a sixth of the time it takes to import kinloop."""
+    script = """
+import sys
+import numpy as np
+from kinloop import scalar as sc
+from kinloop.compiler import load_or_compile
+kernel = load_or_compile("rooms", lambda: sc.trace(lambda x: 2.0 * x, {"x": 3}))
+assert (kernel(np.ones(3)) == 2).all()
+print(*[name for name in ("plan", "emit", "export", "build") if f"kinloop.compiler.{name}" in sys.modules])
+"""
+    loaded = [
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+        for _ in range(2)
+    ]
+    assert loaded == [["plan", "emit", "build"], []]
 
 
 def test_every_table_of_contents_names_its_modules():

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from kinloop.compiler.core import Core
-from kinloop.compiler.export.c99 import export_c
-from kinloop.compiler.export.casadi_graph import to_casadi
-from kinloop.compiler.plan.planner import make_plan
 from kinloop.scalar import Function
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 Recipe = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -109,7 +108,7 @@ class Kernel:
     @property
     def ir(self) -> str:
         """LLVM IR of the code for batches."""
-        return self._core.text(self.lanes)
+        return self._core.build().text(self.lanes)
 
     @property
     def nbytes(self) -> int:
@@ -131,10 +130,15 @@ class Kernel:
 
     def export_c(self, folder: str | Path) -> list[Path]:
         """Write standalone C99 into `folder`: source, header and an example `main.c`; the paths."""
+        from kinloop.compiler.export.c99 import export_c  # here, since few programs export
+        from kinloop.compiler.plan.planner import make_plan
+
         return export_c(make_plan(self.function, fuse=False), self._core.signature, folder)
 
     def to_casadi(self) -> Any:
         """The same computation as a `casadi.Function`."""
+        from kinloop.compiler.export.casadi_graph import to_casadi  # here, since few programs export
+
         return to_casadi(self.function, self.name)
 
     def compile(self, batch: bool = False) -> Kernel:

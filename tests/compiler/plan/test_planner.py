@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kinloop import scalar as sc
-from kinloop.compiler import compile_function, core
+from kinloop.compiler import build, compile_function, core
 from kinloop.compiler.plan.planner import make_plan
 from kinloop.compiler.plan.stage_types import Angles, Repeat, Segment
 from kinloop.compiler.run.host import host
@@ -22,7 +22,7 @@ def test_short_segments_change_nothing(monkeypatch):
     q, v = rng.uniform(-1, 1, (21, 4)), rng.uniform(-1, 1, (21, 3))
     whole = compile_function(function, cache=False)(q, v)
     for length in (1, 7, 50):
-        monkeypatch.setattr(core, "make_plan", lambda f, fuse, n=length: make_plan(f, fuse, n))
+        monkeypatch.setattr(build, "make_plan", lambda f, fuse, n=length: make_plan(f, fuse, n))
         for got, want in zip(compile_function(function, cache=False)(q, v), whole, strict=True):
             assert got.tobytes() == want.tobytes()
 

@@ -1,5 +1,7 @@
 """A plan as LLVM IR, for one state or for W states side by side.
 
+A row is a row of a NumPy array: one state of a batch. A lane is its place beside the others in a register.
+
 - `kernel_module`: the whole kernel, from the modules below;
 - `kernel_layout`: the sizes it is made for;
 - `ir`: the writer of LLVM IR: functions, basic blocks, branches, counted loops;

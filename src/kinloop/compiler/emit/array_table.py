@@ -27,7 +27,7 @@ def write_entry(w: Writer, table: str, place: int, base: str, stride: Value) -> 
 
 def read_rows(w: Writer, layout: Layout, array: Array, base: str, stride: str, alarm: str) -> str:
     """W rows of an input, from %row and not beyond %last, into their slots of %scratch; the alarm after it."""
-    I, count = layout.register.bits, f"i64 {array.count}"
+    I, count = layout.register.bits, f"i64 {array.size}"
     slots = w.offset("%scratch", array.slot, layout.vector.type)
     if layout.lanes > 1:
         rows = ("i64 %row", "i64 %last")
@@ -38,7 +38,7 @@ def read_rows(w: Writer, layout: Layout, array: Array, base: str, stride: str, a
 
 def write_rows(w: Writer, layout: Layout, array: Array, base: str, stride: str) -> None:
     """The first %rows lanes of an output, from its slots of %scratch to the rows from %row on."""
-    count = f"i64 {array.count}"
+    count = f"i64 {array.size}"
     slots = w.offset("%scratch", array.slot, layout.vector.type)
     if layout.lanes > 1:
         rows = ("i64 %row", "i64 %rows")

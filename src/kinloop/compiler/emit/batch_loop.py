@@ -50,7 +50,7 @@ def _write_store_group(module: Module, layout: Layout) -> None:
             with w.when(hit):
                 row = w.integer("add", "%row", lane.index)
                 for array, (base, stride) in zip(layout.wanted, places, strict=True):
-                    w.call("void", "fill", f"ptr {base}", f"i64 {stride}", f"i64 {array.count}", f"i64 {row}")
+                    w.call("void", "fill", f"ptr {base}", f"i64 {stride}", f"i64 {array.size}", f"i64 {row}")
             (first,) = lane.carried
             new = w.integer("and", hit, w.compare("slt", first, 0), "i1")
             lane.following = [w.select(new, "i64", lane.index, first)]

@@ -129,7 +129,7 @@ class _Call:
     def _require_apart(self, data: str, k: int, rows: Value, inputs: Sequence[_Input]) -> None:
         """Leave if output `k` shares memory with an input: rows are written while others are still read."""
         w, size = self.writer, self.layout.vector.real_size
-        end = w.offset(data, w.integer("mul", rows, size * self.layout.wanted[k].count))
+        end = w.offset(data, w.integer("mul", rows, size * self.layout.wanted[k].size))
         for x, n in zip(inputs, self.layout.inputs, strict=True):
             length = w.integer("mul", rows, x.stride)
             beyond = w.integer("add", length, size * n)  # one row too many, if there are rows: harmless
@@ -197,7 +197,7 @@ def _write_one_state(call: _Call) -> None:
     alarm = "zeroinitializer"
     for array, data in zip(layout.given, inputs, strict=True):
         slots = w.offset(call.scratch, array.slot, register.real)
-        given = (f"ptr {data}", f"i64 {array.count}", f"ptr {slots}", f"{register.bits} {alarm}")
+        given = (f"ptr {data}", f"i64 {array.size}", f"ptr {slots}", f"{register.bits} {alarm}")
         alarm = w.call(register.bits, "take", *given)
     bad = lane_bits(w, register, alarmed(w, register, alarm))
     w.require(w.compare("eq", bad, 0, f"i{register.width}"), otherwise=call.slow)
@@ -205,7 +205,7 @@ def _write_one_state(call: _Call) -> None:
     w.call("void", "run", f"ptr {call.scratch}")
     for array, output in zip(layout.wanted, outputs, strict=True):
         slots = w.offset(call.scratch, array.slot, register.real)
-        w.call("void", "give", f"ptr {output.data}", f"i64 {array.count}", f"ptr {slots}")
+        w.call("void", "give", f"ptr {output.data}", f"i64 {array.size}", f"ptr {slots}")
     call.finish(outputs)
 
 
@@ -223,7 +223,7 @@ def _write_small_batch(call: _Call, most: int) -> None:
     for k, x in enumerate(inputs):
         write_entry(w, call.table, k, x.data, x.stride)
     for array, output in zip(layout.wanted, outputs, strict=True):
-        write_entry(w, call.table, array.place, output.data, array.count * layout.vector.real_size)
+        write_entry(w, call.table, array.place, output.data, array.size * layout.vector.real_size)
     bad = w.call("i64", "batch", "i64 0", f"i64 {rows}", f"ptr {call.table}", f"ptr {call.scratch}")
     call.require_clean(w.compare("slt", bad, 0), outputs)
     call.finish(outputs)

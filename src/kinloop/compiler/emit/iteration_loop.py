@@ -70,7 +70,7 @@ def _write_iterate(module: Module, layout: Layout) -> None:
                 _record(w, layout, steps, step.index, row, left)
                 for array, slot in zip(layout.wanted, slots, strict=True):
                     with w.when(w.compare("sge", slot, 0)):
-                        spots = (f"i64 {array.slot}", f"i64 {slot}", f"i64 {array.count}")
+                        spots = (f"i64 {array.slot}", f"i64 {slot}", f"i64 {array.size}")
                         w.call("void", "feed", "ptr %scratch", *spots)
             for array, slot in zip(layout.wanted, slots, strict=True):
                 with w.when(w.compare("sge", slot, 0)):

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kinloop.compiler.abi import CACHE_LINE
 from kinloop.compiler.emit.vector_type import Vector
 from kinloop.compiler.plan.stage_types import Plan
 
 
-@dataclass(frozen=True)
-class Array:
+class Array(NamedTuple):
     """An input or output: its place among all arrays, numbers per state, first slot in the scratch array."""
 
     place: int
-    count: int
+    size: int
     slot: int
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from kinloop.compiler.run.arguments import data_address
 from kinloop.compiler.signature import Signature
 from kinloop.errors import MethodError, NonFiniteInput, ShapeError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 NOT_FED = -1  # in place of an input slot: this output is recorded, not fed back
 
@@ -33,21 +36,12 @@ class Iteration:
         return {name: y[0] for name, y in self.results.items()} if self.single else self.results
 
 
-@dataclass(frozen=True)
-class _Wiring:
-    """Which outputs become which inputs after a step: for every output an input slot, or NOT_FED."""
-
-    feedback: tuple[tuple[str, str], ...]
-    stepped: tuple[str, ...]
-    slots: list[int]
-
-
 class IterationReader:
-    """Reads the calls of one kernel; the wiring of the last call is kept, since the next is mostly the same."""
+    """Reads the calls of one kernel; what feedback and stepped inputs came down to is kept for the next call."""
 
     def __init__(self, signature: Signature) -> None:
         self._signature = signature
-        self._last: _Wiring | None = None
+        self._last: tuple[object, list[int]] | None = None
 
     def read(
         self,
@@ -63,7 +57,7 @@ class IterationReader:
             raise MethodError(f"iterate takes {len(s.inputs)} inputs ({', '.join(s.inputs)}), received {len(inputs)}")
         if steps < 1 or every < 1:
             raise MethodError(f"steps={steps!r} and every={every!r} must be whole numbers from 1 on")
-        wiring = self._wiring(feedback, stepped)
+        slots = self._feedback_slots(feedback, stepped)
         given = [np.asarray(x, dtype=s.real) for x in inputs]
         single, rows = _rows(s, given, steps, stepped)
         given = [np.ascontiguousarray(x) for x in given]
@@ -73,23 +67,23 @@ class IterationReader:
             table += [data_address(x), x.nbytes // rows if x.ndim > 1 + (name in stepped) else 0]
             more.append(n * x.itemsize if name in stepped else 0)
         results: dict[str, np.ndarray] = {}
-        for (name, shape), slot, size in zip(s.outputs.items(), wiring.slots, s.output_sizes, strict=True):
+        for (name, shape), slot, size in zip(s.outputs.items(), slots, s.output_sizes, strict=True):
             recorded = () if slot != NOT_FED else (steps // every,)
             y = results[name] = np.empty((rows, *recorded, *shape), dtype=s.real)
             table += [data_address(y), y.nbytes // rows]
             more.append(size * y.itemsize if recorded else 0)
-        return Iteration(rows, steps, every, table, [*more, *wiring.slots], given, results, single)
+        return Iteration(rows, steps, every, table, [*more, *slots], given, results, single)
 
-    def _wiring(self, feedback: Mapping[str, str], stepped: Sequence[str]) -> _Wiring:
-        last, pairs, changing = self._last, tuple(feedback.items()), tuple(stepped)
-        if last is None or last.feedback != pairs or last.stepped != changing:
+    def _feedback_slots(self, feedback: Mapping[str, str], stepped: Sequence[str]) -> list[int]:
+        """For every output the slot of the input it becomes after a step, or NOT_FED."""
+        last, key = self._last, (tuple(feedback.items()), tuple(stepped))
+        if last is None or last[0] != key:
             _check(self._signature, feedback, stepped)
             sizes = list(self._signature.inputs.values())
             first = {name: sum(sizes[:k]) for k, name in enumerate(self._signature.inputs)}
-            target = {out: first[name] for name, out in pairs}
-            last = _Wiring(pairs, changing, [target.get(name, NOT_FED) for name in self._signature.outputs])
-            self._last = last
-        return last
+            target = {out: first[name] for name, out in feedback.items()}
+            last = self._last = (key, [target.get(name, NOT_FED) for name in self._signature.outputs])
+        return last[1]
 
 
 def _check(s: Signature, feedback: Mapping[str, str], stepped: Sequence[str]) -> None:
