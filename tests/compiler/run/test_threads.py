@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import multiprocessing
 import threading
 
 import numpy as np
@@ -61,11 +62,26 @@ def test_there_are_no_more_threads_than_the_widest_call_asked_for(monkeypatch):
     assert 1 <= len(pool._threads) <= 5
 
 
-def test_a_forked_process_starts_threads_of_its_own(monkeypatch):
-    workers = threads.Workers()
-    inherited = workers.pool(2)
-    monkeypatch.setattr(threads.os, "getpid", lambda: -1)
-    assert workers.pool(2) is not inherited
+def add_in_child(kernel, x, answers):
+    answers.put(bool((kernel(x, x, threads=2) == 3).all()))
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_a_forked_process_starts_threads_of_its_own():
+    """A process that is forked inherits the pool, but none of its threads: work given to it would wait for ever."""
+    kernel, x = double(), np.ones((1000, 3))
+    assert (kernel(x, x, threads=2) == 3).all()
+    context = multiprocessing.get_context("fork")
+    answers = context.Queue()
+    child = context.Process(target=add_in_child, args=(kernel, x, answers))
+    child.start()
+    try:
+        assert answers.get(timeout=30)
+        child.join(30)
+        assert child.exitcode == 0
+    finally:
+        child.kill()
 
 
 def test_chunks_cover_all_rows_once_in_whole_steps():
