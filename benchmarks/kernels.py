@@ -10,11 +10,11 @@ import sys
 from rich.console import Console
 
 from kinloop import robots
-from kinloop.bench.blocks import Section
-from kinloop.bench.command import show
-from kinloop.bench.contest import contest
+from kinloop.bench.peer_comparison import contest
 from kinloop.bench.peer_tables import OPTIONS, forward_table
+from kinloop.bench.report_elements import Section
 from kinloop.bench.timing import QUICK, machine
+from kinloop.cli.bench_command import show
 
 NAMES = ("double_pendulum", "four_bar", "six_bar", "four_bar_chain", "geared_chain", "mini_cheetah", "jvrc1")
 

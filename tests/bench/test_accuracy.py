@@ -2,7 +2,7 @@
 
 import pytest
 
-from kinloop.bench.accuracy import PAPER, accuracy
+from kinloop.bench.papers.chignoli_torques import PAPER, accuracy
 
 
 def test_errors_of_approximate_methods_are_those_printed_for_the_leg():

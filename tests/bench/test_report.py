@@ -6,16 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import write_docs as docs
 from kinloop import robots
-from kinloop.bench import accuracy, growth, motion, osim, peer_tables, report
-from kinloop.bench import chain_figures as chains
-from kinloop.bench import report_plots as plots
-from kinloop.bench import robot_tables as clusters
-from kinloop.bench import write_docs as docs
-from kinloop.bench.blocks import figure, percent, small, times
-from kinloop.bench.contest import ALL, CALL, ONE, contest
-from kinloop.bench.printed_figures import PERCENT, ROBOTS, SATHYA_METHODS, SATHYA_TABLE_II, TABLES
-from kinloop.bench.report_page import page
+from kinloop.bench import peer_scaling as growth
+from kinloop.bench import peer_tables, report
+from kinloop.bench import report_svg as plots
+from kinloop.bench.papers import chignoli_chains as chains
+from kinloop.bench.papers import chignoli_robots as clusters
+from kinloop.bench.papers import chignoli_torques as accuracy
+from kinloop.bench.papers import sathya_motion as motion
+from kinloop.bench.papers import sathya_osim as osim
+from kinloop.bench.papers.printed_numbers import PERCENT, ROBOTS, SATHYA_METHODS, SATHYA_TABLE_II, TABLES
+from kinloop.bench.peer_comparison import ALL, CALL, ONE, contest
+from kinloop.bench.report_elements import figure, percent, small, times
+from kinloop.bench.report_html import page
 from kinloop.bench.timing import Effort, seconds_per_call
 from kinloop.errors import MethodError
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import kinloop as kl
-from kinloop.cli.info import _axis
-from kinloop.cli.view import tour
+from kinloop.cli.info_command import _axis
+from kinloop.cli.view_command import tour
 
 
 def rows(text):

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import kinloop as kl
-from kinloop.cli import driving, start
-from kinloop.cli.running import Run
-from kinloop.cli.simulate import make
+from kinloop.cli import motor_options as driving
+from kinloop.cli import start_options as start
+from kinloop.cli.sim_command import make
+from kinloop.cli.timed_run import Run
 from kinloop.sim import Plane
 
 LEGGED = """<mujoco model="legged">

@@ -10,8 +10,8 @@ from kinloop import scalar as sc
 from kinloop import viewer
 from kinloop.sim import HeightField, Plane
 from kinloop.spatial.rotation import quaternion_rotation
-from kinloop.viewer.surroundings import eye
-from kinloop.viewer.terrain import as_ground, clearance, draw_ground, round_step, samples, triangles
+from kinloop.viewer.camera_and_light import eye
+from kinloop.viewer.draw_ground import as_ground, clearance, draw_ground, round_step, samples, triangles
 
 from . import browser
 from .test_recording import messages, nodes

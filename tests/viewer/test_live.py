@@ -5,7 +5,7 @@ import pytest
 
 import kinloop as kl
 from kinloop import viewer
-from kinloop.viewer.live import Coordinates
+from kinloop.viewer.live_server import Coordinates
 
 
 @pytest.mark.parametrize("name", ["tello", "four_bar", "bennett", "slider_crank", "stewart"])

@@ -11,7 +11,7 @@ import pytest
 import kinloop as kl
 from kinloop import viewer
 from kinloop.model.parts import Geometry
-from kinloop.viewer.playback import frame_indices
+from kinloop.viewer.html_recording import frame_indices
 
 from . import browser
 

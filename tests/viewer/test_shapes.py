@@ -7,9 +7,9 @@ import kinloop as kl
 from kinloop.model import Body
 from kinloop.model.parts import Geometry
 from kinloop.spatial.rotation import quaternion_rotation
-from kinloop.viewer.appearance import Shape, body_shapes, half_extent, inertia_shape
-from kinloop.viewer.looks import LOOP, PALETTE, PLAIN, bar_ends, look
+from kinloop.viewer.body_shapes import Shape, body_shapes, half_extent, inertia_shape
 from kinloop.viewer.poses import Poses, between, quaternions
+from kinloop.viewer.robot_look import LOOP, PALETTE, PLAIN, bar_ends, look
 
 
 def moments(mass, shape):

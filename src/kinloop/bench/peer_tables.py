@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from kinloop import robots
-from kinloop.bench.blocks import Plot, Section, Table, figure, small, times
-from kinloop.bench.contest import ALL, CALL, ONE, contest
+from kinloop.bench.peer_comparison import ALL, CALL, ONE, contest
 from kinloop.bench.peers import missing, wheel_file
+from kinloop.bench.report_elements import Plot, Section, Table, figure, small, times
 from kinloop.bench.timing import Effort
 from kinloop.io import load
 from kinloop.robot import Robot

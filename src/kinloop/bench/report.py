@@ -10,10 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kinloop.bench import accuracy, growth, motion, osim, peer_tables
-from kinloop.bench import chain_figures as chains
-from kinloop.bench import robot_tables as clusters
-from kinloop.bench.blocks import Section
+from kinloop.bench import peer_scaling as growth
+from kinloop.bench import peer_tables
+from kinloop.bench.papers import chignoli_chains as chains
+from kinloop.bench.papers import chignoli_robots as clusters
+from kinloop.bench.papers import chignoli_torques as accuracy
+from kinloop.bench.papers import sathya_motion as motion
+from kinloop.bench.papers import sathya_osim as osim
+from kinloop.bench.report_elements import Section
 from kinloop.bench.timing import QUICK, Effort, machine, no_collector
 from kinloop.errors import KinloopError, MethodError
 

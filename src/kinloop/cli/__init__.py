@@ -10,10 +10,12 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from kinloop.bench.command import bench
-from kinloop.cli import demo, info, view
-from kinloop.cli import kernel_cache as cache
-from kinloop.cli import simulate as sim
+from kinloop.cli import cache_command as cache
+from kinloop.cli import demo_command as demo
+from kinloop.cli import info_command as info
+from kinloop.cli import sim_command as sim
+from kinloop.cli import view_command as view
+from kinloop.cli.bench_command import bench
 from kinloop.errors import KinloopError
 
 app = typer.Typer(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kinloop.cli.running import Run, contact_arrows, weight
+from kinloop.cli.timed_run import Run, contact_arrows, weight
 from kinloop.errors import MethodError
 from kinloop.sim.actuation import make_drive, motor_force
 

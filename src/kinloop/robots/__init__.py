@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from kinloop.errors import MethodError, unknown
 from kinloop.model import Builder, Mechanism
-from kinloop.robots import chains, ladder, linkages, tello, vehicles
-from kinloop.robots import platforms as parallel
+from kinloop.robots import link_chains as chains
+from kinloop.robots import linkages, tello, vehicles
+from kinloop.robots import parallel_robots as parallel
 from kinloop.robots import published_robots as published
+from kinloop.robots import tip_constrained_trees as ladder
 
 if TYPE_CHECKING:
     from kinloop.robot import Robot

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kinloop.model import Builder
-from kinloop.robots.solids import bar, box
+from kinloop.robots.solid_inertias import bar, box
 
 
 def double_pendulum() -> Builder:

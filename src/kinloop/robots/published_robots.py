@@ -7,7 +7,7 @@ rotors of JVRC-1 and the hip links of Mini Cheetah, whose largest principal mome
 from __future__ import annotations
 
 from kinloop.model import Builder
-from kinloop.robots.table import from_table
+from kinloop.robots.body_tables import from_table
 
 
 def mini_cheetah() -> Builder:

@@ -14,7 +14,7 @@ from typing import Any
 
 from kinloop import scalar as sc
 from kinloop.model import Builder
-from kinloop.robots.table import add_table, read, symmetric
+from kinloop.robots.body_tables import add_table, read, symmetric
 
 GEAR = 6.0
 

@@ -7,9 +7,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from kinloop.bench import report_plots as plots
-from kinloop.bench.blocks import Section, Table
+from kinloop.bench import report_svg as plots
 from kinloop.bench.report import conditions, sections
+from kinloop.bench.report_elements import Section, Table
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1080px; margin: 2rem auto; padding: 0 1rem; color: #222 }

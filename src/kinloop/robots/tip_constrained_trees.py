@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kinloop.errors import ModelError
 from kinloop.model import Builder
-from kinloop.robots.chains import QUARTER_TURN
-from kinloop.robots.solids import bar
+from kinloop.robots.link_chains import QUARTER_TURN
+from kinloop.robots.solid_inertias import bar
 
 _LENGTH = 0.2
 _LINK = bar(1.0, _LENGTH, 0.04)

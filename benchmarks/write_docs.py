@@ -1,6 +1,6 @@
 """docs/benchmarks.md and the README's benchmark lines, written from the committed report.
 
-`python -m kinloop.bench.write_docs` in the repository writes them anew; a test compares them with the report.
+`python benchmarks/write_docs.py` in the repository writes them anew; a test compares them with the report.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kinloop.bench import report_plots as plots
-from kinloop.bench.blocks import Plot, Section, Table, figure, small, times
-from kinloop.bench.contest import CALL, ONE
+from kinloop.bench import report_svg as plots
+from kinloop.bench.peer_comparison import CALL, ONE
 from kinloop.bench.peer_tables import pick
 from kinloop.bench.report import conditions, read, sections
+from kinloop.bench.report_elements import Plot, Section, Table, figure, small, times
 
 REPORT, PAGE, FOLDER = "docs/benchmarks/report.json", "docs/benchmarks.md", "docs/benchmarks"
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
@@ -28,7 +28,7 @@ kinloop bench papers                                       # or peers, or scalin
 
 Times are the best of many short turns, all contenders in turn on one core, warmed up, so that noise hits all alike.
 Ratios travel between machines better than microseconds. This page is written from
-[benchmarks/report.json](benchmarks/report.json) by `python -m kinloop.bench.write_docs`.
+[benchmarks/report.json](benchmarks/report.json) by `python benchmarks/write_docs.py`.
 """
 
 

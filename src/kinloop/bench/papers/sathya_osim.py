@@ -10,10 +10,10 @@ import numpy as np
 
 from kinloop import robots
 from kinloop.algorithms.constrained.motion_constraints import Weld
-from kinloop.bench.blocks import Plot, Section, Table, small
-from kinloop.bench.motion import CASES, LIMBS, stand_in, tips
+from kinloop.bench.papers.sathya_motion import CASES, LIMBS, stand_in, tips
 from kinloop.bench.peer_tables import TREES, tree_robot
 from kinloop.bench.peers import wheel_file
+from kinloop.bench.report_elements import Plot, Section, Table, small
 from kinloop.bench.timing import Effort
 
 METHODS = {

@@ -9,15 +9,15 @@ import numpy as np
 import typer
 
 import kinloop as kl
-from kinloop.cli import start
-from kinloop.cli.driving import checked_choice, driving
-from kinloop.cli.find import Floating, Name, Options, find
-from kinloop.cli.running import Run, figures, lands, run, write_page
-from kinloop.cli.terminal import console
+from kinloop.cli import start_options as start
+from kinloop.cli.motor_options import checked_choice, driving
+from kinloop.cli.robot_argument import Floating, Name, Options, find
+from kinloop.cli.terminal_output import console
+from kinloop.cli.timed_run import Run, figures, lands, run, write_page
 from kinloop.errors import MethodError
 from kinloop.sim import Plane, Simulator
 from kinloop.sim.rollout import checked_path as checked_save
-from kinloop.viewer.surroundings import checked_path as checked_page
+from kinloop.viewer.camera_and_light import checked_path as checked_page
 
 RECORD = ("q", "v", "qd", "kinetic_energy", "potential_energy", "energy", "loop_error")
 

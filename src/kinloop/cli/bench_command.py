@@ -12,11 +12,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from kinloop.bench import report_plots as plots
-from kinloop.bench.blocks import Section
+from kinloop.bench import report_svg as plots
 from kinloop.bench.peers import missing
 from kinloop.bench.report import GROUPS, conditions, run, save, sections
-from kinloop.bench.report_page import write_page
+from kinloop.bench.report_elements import Section
+from kinloop.bench.report_html import write_page
 
 WIDE = 170
 

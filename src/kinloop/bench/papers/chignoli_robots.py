@@ -10,8 +10,8 @@ import numpy as np
 
 from kinloop import robots
 from kinloop.algorithms.quantities import QUANTITIES
-from kinloop.bench.blocks import Plot, Section, Table, figure, percent, small, span
-from kinloop.bench.printed_figures import NAMES, PERCENT, ROBOTS, TABLES
+from kinloop.bench.papers.printed_numbers import NAMES, PERCENT, ROBOTS, TABLES
+from kinloop.bench.report_elements import Plot, Section, Table, figure, percent, small, span
 from kinloop.bench.timing import Effort, error, one_core, seconds_per_call
 from kinloop.robot import Robot
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from kinloop.errors import ModelError
 from kinloop.model import Builder
-from kinloop.robots.solids import bar, disc
+from kinloop.robots.solid_inertias import bar, disc
 
 QUARTER_TURN = ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 1.0, 0.0))
 """Turns each hinge against the one before it, so that the chains move in space."""

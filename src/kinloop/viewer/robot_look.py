@@ -11,8 +11,8 @@ from kinloop.model.parts import LoopFunction, LoopJoint, Rod
 from kinloop.robot import Robot
 from kinloop.spatial import Transform
 from kinloop.spatial.transform import Array, apply_pose
-from kinloop.viewer.appearance import Color, Shape, body_shapes, drawable, half_extent, rod
-from kinloop.viewer.bars import LOOP, PIN, Bar, Ends, differential_bars
+from kinloop.viewer.body_shapes import Color, Shape, body_shapes, drawable, half_extent, rod
+from kinloop.viewer.loop_bars import LOOP, PIN, Bar, Ends, differential_bars
 from kinloop.viewer.poses import Poses
 
 PALETTE: tuple[Color, ...] = (

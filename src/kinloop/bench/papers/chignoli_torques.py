@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kinloop import robots
-from kinloop.bench.blocks import Plot, Section, Table
+from kinloop.bench.report_elements import Plot, Section, Table
 from kinloop.bench.timing import Effort
 
 PAPER = {"unconstrained": (4.31, 39.2), "approximate": (1.04, 9.5)}

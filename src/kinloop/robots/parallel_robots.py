@@ -6,7 +6,7 @@ import numpy as np
 
 from kinloop.errors import MethodError
 from kinloop.model import Builder
-from kinloop.robots.solids import bar, disc
+from kinloop.robots.solid_inertias import bar, disc
 
 _BASE_RADIUS, _PLATFORM_RADIUS, _HEIGHT = 0.5, 0.3, 0.6
 

@@ -11,8 +11,8 @@ import numpy as np
 import typer
 
 import kinloop as kl
-from kinloop.cli.find import Floating, Name, Options, find
-from kinloop.cli.terminal import console, progress, waiting
+from kinloop.cli.robot_argument import Floating, Name, Options, find
+from kinloop.cli.terminal_output import console, progress, waiting
 
 REACH = 0.3
 """How far the coordinates of a page's motion go [rad, m]."""

@@ -11,7 +11,7 @@ from kinloop.model.parts import LoopFunction
 from kinloop.robot import Robot
 from kinloop.robots.tello import HipDifferential, KneeAnkleDifferential
 from kinloop.spatial.transform import Array
-from kinloop.viewer.appearance import Color
+from kinloop.viewer.body_shapes import Color
 
 PIN: Color = (52, 58, 68)
 LOOP: Color = (214, 40, 48)

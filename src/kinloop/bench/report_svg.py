@@ -6,7 +6,7 @@ import io
 import math
 from typing import Any
 
-from kinloop.bench.blocks import Plot
+from kinloop.bench.report_elements import Plot
 
 COLORS = ("#0b6e99", "#e07b39", "#6a994e", "#a4243b", "#7b6fb0", "#8d8d8d")
 INSTALL = "matplotlib is not installed, so there are no plots: pip install matplotlib"

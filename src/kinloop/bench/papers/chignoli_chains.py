@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from kinloop import robots
-from kinloop.bench.blocks import Plot, Section, Table, figure, small
-from kinloop.bench.printed_figures import NAMES
-from kinloop.bench.robot_tables import contender
+from kinloop.bench.papers.chignoli_robots import contender
+from kinloop.bench.papers.printed_numbers import NAMES
+from kinloop.bench.report_elements import Plot, Section, Table, figure, small
 from kinloop.bench.timing import Effort, one_core, seconds_per_call
 from kinloop.model.parts import LinearCoupling
 from kinloop.robot import Robot

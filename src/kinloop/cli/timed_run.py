@@ -12,7 +12,7 @@ import numpy as np
 from rich.table import Table
 
 import kinloop as kl
-from kinloop.cli.terminal import add, progress, table, waiting
+from kinloop.cli.terminal_output import add, progress, table, waiting
 from kinloop.model.joints import Free
 from kinloop.sim import Plane, Rollout, Simulator
 from kinloop.sim.contact.candidates import Candidate, find_candidates

@@ -11,11 +11,11 @@ import numpy as np
 from kinloop import robots
 from kinloop.algorithms.constrained.motion_constraints import MotionConstraint, Point, Weld
 from kinloop.bench import peers_pinocchio
-from kinloop.bench.blocks import Plot, Section, Table, figure, percent, small
-from kinloop.bench.contest import CALL, ONE, timed
+from kinloop.bench.papers.printed_numbers import SATHYA_METHODS, SATHYA_TABLE_II
+from kinloop.bench.peer_comparison import CALL, ONE, timed
 from kinloop.bench.peer_tables import TREES, tree_robot
 from kinloop.bench.peers import Peer, Problem, make_problem, wheel_file
-from kinloop.bench.printed_figures import SATHYA_METHODS, SATHYA_TABLE_II
+from kinloop.bench.report_elements import Plot, Section, Table, figure, percent, small
 from kinloop.bench.timing import Effort
 from kinloop.robot import Robot
 

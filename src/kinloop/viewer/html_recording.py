@@ -12,9 +12,9 @@ from kinloop.compute import checked
 from kinloop.errors import MethodError, ShapeError
 from kinloop.robot import Robot
 from kinloop.spatial.transform import Array
-from kinloop.viewer import surroundings as page
-from kinloop.viewer.scene import Scene
-from kinloop.viewer.terrain import Ground, as_ground
+from kinloop.viewer import camera_and_light as page
+from kinloop.viewer.draw_ground import Ground, as_ground
+from kinloop.viewer.viser_scene import Scene
 
 
 def record(

@@ -9,7 +9,7 @@ import numpy as np
 from kinloop.model.parts import Body, Geometry
 from kinloop.spatial import Transform
 from kinloop.spatial.transform import Array
-from kinloop.viewer.meshes import read_mesh
+from kinloop.viewer.mesh_files import read_mesh
 from kinloop.viewer.poses import between
 
 Color = tuple[int, int, int]

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 import kinloop as kl
-from kinloop.cli.running import LEVEL, lands, lowest, raised
+from kinloop.cli.timed_run import LEVEL, lands, lowest, raised
 from kinloop.errors import KinloopError, MethodError, unknown
 from kinloop.model.joints import Free
 from kinloop.sim import Plane

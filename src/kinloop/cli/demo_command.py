@@ -13,9 +13,9 @@ import typer
 
 import kinloop as kl
 from kinloop.cli.run_plots import plot
-from kinloop.cli.running import Run, figures, raised, run, write_page
-from kinloop.cli.simulate import make
-from kinloop.cli.terminal import console, waiting
+from kinloop.cli.sim_command import make
+from kinloop.cli.terminal_output import console, waiting
+from kinloop.cli.timed_run import Run, figures, raised, run, write_page
 from kinloop.model import Frame
 from kinloop.sim import Motor, Plane
 from kinloop.spatial import Transform

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.table import Table
 
 import kinloop as kl
-from kinloop.cli.find import Floating, Name, Options, find
-from kinloop.cli.terminal import add, console, table
+from kinloop.cli.robot_argument import Floating, Name, Options, find
+from kinloop.cli.terminal_output import add, console, table
 from kinloop.clusters import Cluster
 from kinloop.clusters.charts import rank_of
 from kinloop.constraints import rows_of

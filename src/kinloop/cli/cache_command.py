@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from kinloop.cli.terminal import add, console, table
+from kinloop.cli.terminal_output import add, console, table
 from kinloop.compiler import cache
 
 app = typer.Typer(help="Show or clear the cache of compiled kernels.", invoke_without_command=True)

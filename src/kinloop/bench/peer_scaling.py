@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 from kinloop import robots
-from kinloop.bench.blocks import Plot, Section, Table, figure, small, times
-from kinloop.bench.contest import CALL, contest
+from kinloop.bench.peer_comparison import CALL, contest
 from kinloop.bench.peer_tables import pick
 from kinloop.bench.peers import missing
+from kinloop.bench.report_elements import Plot, Section, Table, figure, small, times
 from kinloop.bench.timing import Effort
 
 CHAINS = {"four_bar_chain": "chain of four-bars", "geared_chain": "geared chain", "serial_chain": "plain chain"}

@@ -12,9 +12,9 @@ from kinloop.errors import KinloopError
 from kinloop.model.joints import Prismatic
 from kinloop.robot import Robot
 from kinloop.spatial.transform import Array
-from kinloop.viewer import surroundings as page
-from kinloop.viewer.scene import Scene
-from kinloop.viewer.terrain import Ground, as_ground, covers, draw_ground
+from kinloop.viewer import camera_and_light as page
+from kinloop.viewer.draw_ground import Ground, as_ground, covers, draw_ground
+from kinloop.viewer.viser_scene import Scene
 
 STRIDE = 0.1
 """Longest step of a slider at once [rad, m]: longer ones are walked, so that loops keep their branch."""
@@ -168,7 +168,7 @@ class Viewer:
 
     def play(self, times: Any, Q: Any, speed: float = 1.0) -> None:
         """Show a motion Q (N, nq) at its own pace, or `speed` times as fast."""
-        from kinloop.viewer.playback import frame_indices
+        from kinloop.viewer.html_recording import frame_indices
 
         times, Q = np.asarray(times, dtype=float), np.atleast_2d(checked("Q", Q, self.robot.nq))
         R, p = self.scene.poses(Q)

@@ -14,9 +14,9 @@ import numpy as np
 from kinloop.errors import MethodError
 from kinloop.robot import Robot
 from kinloop.spatial.transform import Array
-from kinloop.viewer.appearance import half_extent
-from kinloop.viewer.looks import Look
-from kinloop.viewer.terrain import Ground, clearance, draw_ground
+from kinloop.viewer.body_shapes import half_extent
+from kinloop.viewer.draw_ground import Ground, clearance, draw_ground
+from kinloop.viewer.robot_look import Look
 
 
 def viser() -> Any:

@@ -8,10 +8,10 @@ import numpy as np
 
 from kinloop.robot import Robot
 from kinloop.spatial.transform import Array
-from kinloop.viewer.appearance import Shape
-from kinloop.viewer.looks import FORCE, Look, bar_ends, look
-from kinloop.viewer.meshes import capsule, read_mesh
+from kinloop.viewer.body_shapes import Shape
+from kinloop.viewer.mesh_files import capsule, read_mesh
 from kinloop.viewer.poses import Poses, between, quaternions
+from kinloop.viewer.robot_look import FORCE, Look, bar_ends, look
 
 LEAST_FORCE = 1e-3
 """Forces below this part of the robot's weight are not drawn."""
