@@ -1,6 +1,8 @@
-"""docs/benchmarks.md and the README's benchmark lines, written from the committed report.
+"""Write docs/benchmarks.md, its plots and the README's benchmark lines from the committed report.
 
-`python benchmarks/write_docs.py` in the repository writes them anew; a test compares them with the report.
+    python benchmarks/write_docs.py
+
+A test compares what is committed with the report, docs/benchmarks/report.json.
 """
 
 from __future__ import annotations
@@ -8,12 +10,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kinloop.bench import report_svg as plots
-from kinloop.bench.peer_comparison import CALL, ONE
+from kinloop.bench import report_svg
+from kinloop.bench.contenders import CALL, ONE
+from kinloop.bench.number_format import digits, magnitude, ratio
 from kinloop.bench.peer_tables import pick
 from kinloop.bench.report import conditions, read, sections
-from kinloop.bench.report_elements import Plot, Section, Table, figure, small, times
+from kinloop.bench.report_elements import Plot, Section, Table
 
+ROOT = Path(__file__).resolve().parents[1]
 REPORT, PAGE, FOLDER = "docs/benchmarks/report.json", "docs/benchmarks.md", "docs/benchmarks"
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 README_PLOT = "growth_four_bar_chain"
@@ -24,6 +28,7 @@ python -m pip install '.[peers]'
 kinloop bench all --json report.json --html report.html    # tens of minutes
 kinloop bench --quick                                      # minutes: fewer turns and sizes
 kinloop bench papers                                       # or peers, or scaling
+kinloop bench peers --menagerie FOLDER                     # with Cassie and Robotiq 2F-85 of the MuJoCo Menagerie
 ```
 
 Times are the best of many short turns, all contenders in turn on one core, warmed up, so that noise hits all alike.
@@ -33,12 +38,14 @@ Ratios travel between machines better than microseconds. This page is written fr
 
 
 def table_markdown(t: Table) -> str:
+    """A table with its title."""
     lines = [f"**{t.title}**", "", "| " + " | ".join(t.columns) + " |", "|" + "---|" * len(t.columns)]
     lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in t.rows]
     return "\n".join(lines)
 
 
 def section_markdown(s: Section, drawn: set[str]) -> str:
+    """A section with its notes, the plots of it that are drawn, and its tables."""
     parts = [f"## {s.title}", s.text]
     parts += ["\n".join(f"- {note}" for note in s.notes)] if s.notes else []
     parts += [f"![{p.title}](benchmarks/{p.name}.svg)" for p in s.plots if p.name in drawn]
@@ -70,10 +77,12 @@ def readme_lines(report: dict[str, Any]) -> str:
     ):
         entry = report["parts"][part][label]
         ours, batch = pick(entry, "forward dynamics", CALL)[0], pick(entry, "forward dynamics", ONE)[0]
-        cells = [title, f"{figure(ours['us'])} ({figure(batch['us'])} in a batch)", small(ours["error"])]
+        cells = [title, f"{digits(ours['us'])} ({digits(batch['us'])} in a batch)", magnitude(ours["error"])]
         for who in peers:
             own, peer = against(entry, who)
-            cells.append(f"{who}: {figure(peer['us'])}, {times(peer['us'] / own['us'])}, error {small(peer['error'])}")
+            cells.append(
+                f"{who}: {digits(peer['us'])}, {ratio(peer['us'] / own['us'])}, error {magnitude(peer['error'])}"
+            )
         rows.append(cells)
     columns = ["forward dynamics [µs]", "kinloop, a call from Python", "error", "Pinocchio", "MuJoCo"]
     lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
@@ -93,6 +102,7 @@ def with_block(readme: str, block: str) -> str:
 
 
 def all_plots(report: dict[str, Any]) -> list[Plot]:
+    """The plots of all sections."""
     return [p for s in sections(report) for p in s.plots]
 
 
@@ -103,7 +113,7 @@ def write(root: Path) -> list[Path]:
     for p in all_plots(report):
         small_one = p.name == README_PLOT
         path = root / FOLDER / f"{p.name}.svg"
-        path.write_text(plots.svg(p, *((6.0, 2.8) if small_one else (7.2, 3.6))), encoding="utf-8")
+        path.write_text(report_svg.svg(p, *((6.0, 2.8) if small_one else (7.2, 3.6))), encoding="utf-8")
         written.append(path)
     (root / PAGE).write_text(page_markdown(report, {p.name for p in all_plots(report)}), encoding="utf-8")
     readme = root / "README.md"
@@ -112,5 +122,5 @@ def write(root: Path) -> list[Path]:
 
 
 if __name__ == "__main__":
-    for path in write(Path.cwd()):
+    for path in write(ROOT):
         print(path)

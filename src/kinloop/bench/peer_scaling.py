@@ -7,10 +7,12 @@ from functools import partial
 from typing import Any
 
 from kinloop import robots
-from kinloop.bench.peer_comparison import CALL, contest
+from kinloop.bench.contenders import CALL, ONE
+from kinloop.bench.number_format import digits, magnitude, ratio
+from kinloop.bench.peer_comparison import compare
 from kinloop.bench.peer_tables import pick
 from kinloop.bench.peers import missing
-from kinloop.bench.report_elements import Plot, Section, Table, figure, small, times
+from kinloop.bench.report_elements import Plot, Section, Table
 from kinloop.bench.timing import Effort
 
 CHAINS = {"four_bar_chain": "chain of four-bars", "geared_chain": "geared chain", "serial_chain": "plain chain"}
@@ -22,7 +24,7 @@ def sizes(effort: Effort) -> list[int]:
 
 def tasks(effort: Effort) -> dict[str, Callable[[], Any]]:
     return {
-        f"{name} {n}": partial(contest, partial(robots.load, name, links=n), effort)
+        f"{name} {n}": partial(compare, partial(robots.load, name, links=n), effort)
         for n in sizes(effort)
         for name in CHAINS
     }
@@ -37,7 +39,7 @@ def curves(data: dict[str, Any], name: str) -> dict[str, tuple[list[int], list[f
             continue
         points = [(f"{r['who']}" if r["who"] != "kinloop" else "kinloop, one call", r["us"]) for r in
                   pick(entry, "forward dynamics", CALL)]  # fmt: skip
-        points.append(("kinloop, batch", pick(entry, "forward dynamics", "batch, one core")[0]["us"]))
+        points.append(("kinloop, batch", pick(entry, "forward dynamics", ONE)[0]["us"]))
         for who, us in points:
             x, y = out.setdefault(who, ([], []))
             x.append(int(n))
@@ -57,8 +59,8 @@ def show(data: dict[str, Any]) -> Section:
         for p in others:
             rows.append(
                 [
-                    CHAINS[chain], n, times(p["us"] / ours["us"]), figure(ours["us"]), p["who"], figure(p["us"]),
-                    small(ours["error"]), small(p["error"]),
+                    CHAINS[chain], n, ratio(p["us"] / ours["us"]), digits(ours["us"]), p["who"], digits(p["us"]),
+                    magnitude(ours["error"]), magnitude(p["error"]),
                 ]
             )  # fmt: skip
     columns = ["chain", "links", "ratio", "kinloop [µs]", "peer", "[µs]", "error", "its error"]

@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from kinloop.bench import report_svg as plots
+from kinloop.bench import report_svg
 from kinloop.bench.report import conditions, sections
 from kinloop.bench.report_elements import Section, Table
 
@@ -22,25 +22,28 @@ td { font-variant-numeric: tabular-nums; border-bottom: 1px solid #eee } img { m
 
 
 def table_html(t: Table) -> str:
+    """A table with its title."""
     head = "".join(f"<th>{escape(c)}</th>" for c in t.columns)
     rows = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in t.rows)
     return f"<h3>{escape(t.title)}</h3><table><tr>{head}</tr>{rows}</table>"
 
 
 def section_html(s: Section) -> str:
+    """A section with its notes, its plots inlined, and its tables."""
     parts = [f"<h2>{escape(s.title)}</h2><p>{escape(s.text)}</p>"]
     if s.notes:
         parts.append("<ul>" + "".join(f"<li>{escape(n)}</li>" for n in s.notes) + "</ul>")
-    if plots.available():
+    if report_svg.available():
         for p in s.plots:
-            data = base64.b64encode(plots.svg(p).encode()).decode()
+            data = base64.b64encode(report_svg.svg(p).encode()).decode()
             parts.append(f'<img alt="{escape(p.title)}" src="data:image/svg+xml;base64,{data}">')
     elif s.plots:
-        parts.append(f"<p>{escape(plots.INSTALL)}</p>")
+        parts.append(f"<p>{escape(report_svg.INSTALL)}</p>")
     return "\n".join([*parts, *(table_html(t) for t in s.tables)])
 
 
-def page(report: dict[str, Any]) -> str:
+def report_page(report: dict[str, Any]) -> str:
+    """The page of a report."""
     failed = "".join(f"<li>{escape(k)}: {escape(v)}</li>" for k, v in report["failed"].items())
     body = "\n".join(section_html(s) for s in sections(report))
     return (
@@ -52,7 +55,8 @@ def page(report: dict[str, Any]) -> str:
     )
 
 
-def write_page(report: dict[str, Any], path: Path) -> Path:
+def write_report(report: dict[str, Any], path: Path) -> Path:
+    """Write the page of a report to a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page(report), encoding="utf-8")
+    path.write_text(report_page(report), encoding="utf-8")
     return path

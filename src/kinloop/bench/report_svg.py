@@ -13,6 +13,7 @@ INSTALL = "matplotlib is not installed, so there are no plots: pip install matpl
 
 
 def available() -> bool:
+    """Whether matplotlib is installed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:

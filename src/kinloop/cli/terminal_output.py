@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Protocol
 
 from rich import box
 from rich.console import Console
@@ -16,12 +16,14 @@ WIDE = 140
 """Columns where the output is not a terminal: names are then not cut."""
 
 
-def console() -> Console:
+def console(width: int = WIDE) -> Console:
+    """Where commands print to; at least `width` columns where that is not a terminal."""
     out = Console()
-    return out if out.is_terminal else Console(width=max(out.width, WIDE))
+    return out if out.is_terminal else Console(width=max(out.width, width))
 
 
 def table(title: str, *columns: str, numbers: tuple[str, ...] = ()) -> Table:
+    """An empty table; columns named in `numbers` are aligned to the right and not broken."""
     t = Table(title=Text(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in columns:
         right = name in numbers
@@ -34,14 +36,24 @@ def add(t: Table, *cells: Any) -> None:
     t.add_row(*(Text(str(c)) for c in cells))
 
 
+class Report(Protocol):
+    """Tells a progress bar how much is done of how much, and what comes next."""
+
+    def __call__(self, done: int, total: int, what: str | None = None) -> None: ...
+
+
 @contextlib.contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on the error stream, if a terminal: call what this gives with (done, all); gone when the work is done."""
+def progress(what: str) -> Iterator[Report]:
+    """A bar on the error stream, if that is a terminal; gone when the work is done."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     errors = Console(stderr=True)
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
         task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+        def report(done: int, total: int, what: str | None = None) -> None:
+            bar.update(task, completed=done, total=total, description=what)
+
+        yield report
 
 
 @contextlib.contextmanager

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from kinloop import robots
-from kinloop.bench.papers.chignoli_robots import contender
+from kinloop.bench.number_format import digits, magnitude
+from kinloop.bench.papers.method_timing import dynamics_case, time_methods
 from kinloop.bench.papers.printed_numbers import NAMES
-from kinloop.bench.report_elements import Plot, Section, Table, figure, small
-from kinloop.bench.timing import Effort, one_core, seconds_per_call
+from kinloop.bench.report_elements import Plot, Section, Table
+from kinloop.bench.timing import Effort
 from kinloop.model.parts import LinearCoupling
 from kinloop.robot import Robot
 
@@ -46,20 +47,10 @@ def measure(
     """Per quantity and method: operations, microseconds for one state, relative error."""
     robot = robots.load(name, links=links)
     robot = randomised(robot, links) if random else robot
-    out: dict[str, Any] = {}
-    for quantity, methods in wanted.items():
-        entries: dict[str, dict[str, float]] = {}
-        cases: dict[str, Callable[[], Any]] = {}
-        for method in methods:
-            kernel, call, _, wrong = contender(robot, quantity, method, 1)
-            entries[method] = {"operations": kernel.operations["total"], "error": wrong}
-            cases[method] = call
-        with one_core():
-            times = seconds_per_call(cases, effort.rounds, effort.budget)
-        for method, t in times.items():
-            entries[method]["call_us"] = 1e6 * t
-        out[quantity] = entries
-    return out
+    return {
+        quantity: time_methods(quantity, {m: dynamics_case(robot, quantity, m) for m in methods}, effort, batches=False)
+        for quantity, methods in wanted.items()
+    }
 
 
 def tasks(effort: Effort) -> dict[str, Callable[[], Any]]:
@@ -122,8 +113,8 @@ def _row(data: dict[str, Any], name: str, quantity: str, method: str) -> list[st
     at = dict(zip(x, y, strict=True))
     label = f"{CHAINS.get(name, name)}, {'inverse OSIM' if quantity == 'inverse_osim' else 'forward dynamics'}"
     return [
-        label, NAMES[method], figure(y[0]), figure(at.get(12)), figure(at.get(24)), str(operations[-1]),
-        f"{growth(x, operations):.2f}", small(max(errors)),
+        label, NAMES[method], digits(y[0]), digits(at.get(12)), digits(at.get(24)), str(operations[-1]),
+        f"{growth(x, operations):.2f}", magnitude(max(errors)),
     ]  # fmt: skip
 
 

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from kinloop import robots
-from kinloop.algorithms.quantities import QUANTITIES
+from kinloop.bench.number_format import digits, magnitude, percent, percent_range
+from kinloop.bench.papers.method_timing import dynamics_case, time_methods
 from kinloop.bench.papers.printed_numbers import NAMES, PERCENT, ROBOTS, TABLES
-from kinloop.bench.report_elements import Plot, Section, Table, figure, percent, small, span
-from kinloop.bench.timing import Effort, error, one_core, seconds_per_call
+from kinloop.bench.report_elements import Plot, Section, Table
+from kinloop.bench.timing import Effort
 from kinloop.robot import Robot
 
 
@@ -21,48 +20,17 @@ def link_coordinates(robot: Robot) -> Robot:
     return robot.with_independent([name for name in robot.joint_names if "rotor" not in name])
 
 
-def end_effectors(robot: Robot) -> tuple[str, ...]:
-    return tuple(robot.mechanism.extras["end_effectors"])
-
-
-def contender(robot: Robot, quantity: str, method: str, batch: int) -> tuple[Any, Callable, Callable, float]:
-    """A kernel, its call for one state and for a batch, and its relative error against dense_kkt."""
-    rng = np.random.default_rng(1)
-    q, v = robot.random_state(rng)
-    x = rng.normal(size=robot.nv)
-    inputs = [q, v, x][: len(QUANTITIES[quantity].inputs)]
-    frames = end_effectors(robot) if quantity == "inverse_osim" else ()
-    exact = robot._compute(quantity, tuple(inputs), "dense_kkt", frames=list(frames))
-    kernel = robot.compile(quantity, method, frames=frames)
-    out = np.empty_like(exact)
-    many = [np.repeat(y[None], batch, axis=0) for y in inputs]
-    outs = np.empty((batch, *exact.shape))
-    return (
-        kernel,
-        lambda: kernel(*inputs, out),
-        lambda: kernel(*many, out=outs, threads=1),
-        error(kernel(*inputs), exact),
-    )
-
-
 def measure(name: str, effort: Effort, options: dict[str, Any] | None = None) -> dict[str, Any]:
     """Per quantity and method: operations, microseconds for one state and per state of a batch, relative error."""
     robot = robots.load(name, **(options or {}))
     links = link_coordinates(robot) if name.startswith("tello") else robot
     out: dict[str, Any] = {}
     for quantity, (_, cluster, _) in TABLES.items():
-        entries: dict[str, dict[str, float]] = {}
-        cases: dict[tuple[str, str], Callable[[], Any]] = {}
-        for method in (cluster, *PERCENT[quantity]):
-            owner = links if method.startswith("approximate") else robot
-            kernel, call, batch, wrong = contender(owner, quantity, method, effort.batch)
-            entries[method] = {"operations": kernel.operations["total"], "error": wrong}
-            cases |= {(method, "call_us"): call, (method, "batch_us"): batch}
-        with one_core():
-            times = seconds_per_call(cases, effort.rounds, effort.budget)
-        for (method, mode), t in times.items():
-            entries[method][mode] = 1e6 * t / (effort.batch if mode == "batch_us" else 1)
-        out[quantity] = entries
+        cases = {
+            method: dynamics_case(links if method.startswith("approximate") else robot, quantity, method)
+            for method in (cluster, *PERCENT[quantity])
+        }
+        out[quantity] = time_methods(quantity, cases, effort)
     return out
 
 
@@ -72,7 +40,7 @@ def tasks(effort: Effort) -> dict[str, Callable[[], Any]]:
 
 def more(entries: dict[str, Any], method: str, cluster: str, key: str) -> float:
     """Percent that a method takes more (+) or less (-) than the cluster algorithm."""
-    return 100 * (entries[method][key] / entries[cluster][key] - 1)
+    return 100.0 * float(entries[method][key] / entries[cluster][key] - 1)
 
 
 def show(data: dict[str, Any]) -> Section:
@@ -111,8 +79,8 @@ def absolute_table(data: dict[str, Any], quantity: str) -> Table:
             e = data[name][quantity][method]
             rows.append(
                 [
-                    title, NAMES[method], figure(e["call_us"]), figure(e["batch_us"]), str(e["operations"]),
-                    small(e["error"]),
+                    title, NAMES[method], digits(e["call_us"]), digits(e["batch_us"]), str(e["operations"]),
+                    magnitude(e["error"]),
                 ]
             )  # fmt: skip
     columns = ["robot", "method", "call [µs]", "batch [µs/state]", "operations", "error against dense_kkt"]
@@ -136,10 +104,10 @@ def notes(data: dict[str, Any]) -> list[str]:
 
     def spans(quantity: str, method: str, key: str = "operations") -> str:
         cluster = TABLES[quantity][1]
-        return span(more(data[n][quantity], method, cluster, key) for n in ROBOTS if n in data)
+        return percent_range(more(data[n][quantity], method, cluster, key) for n in ROBOTS if n in data)
 
     def printed(quantity: str, method: str) -> str:
-        return span(PERCENT[quantity][method])
+        return percent_range(PERCENT[quantity][method])
 
     same = [n for n in data if not more(data[n]["inverse_dynamics"], "projected_rnea", "cluster_rnea", "operations")]
     if same:

@@ -2,7 +2,7 @@
 
 The experiment of [Chignoli2023, section IX-B, Figure 14]: every joint follows A sin(2 pi omega t); inverse
 dynamics by the exact, the approximate and the unconstrained method; RMS difference. The paper prints its
-figures for the ankle; with the published figures of the leg they are those of the knee (the first of the
+numbers for the ankle; with the published parameters of the leg they are those of the knee (the first of the
 two coordinates of the knee-ankle cluster), to all printed digits.
 """
 
@@ -34,7 +34,7 @@ def torques(amplitude: float = 0.5, omega: float = 1.5, samples: int = 1000) -> 
     return {"t": t} | {name: robot.inverse_dynamics(q, v, a, method=m) for name, m in METHODS.items()}
 
 
-def accuracy(amplitude: float = 0.5, omega: float = 1.5) -> dict[str, dict[str, dict[str, float]]]:
+def torque_errors(amplitude: float = 0.5, omega: float = 1.5) -> dict[str, dict[str, dict[str, float]]]:
     """Per joint and method: RMS error [N m], and percent of the exact method's largest torque."""
     torque = torques(amplitude, omega)
     out: dict[str, dict[str, dict[str, float]]] = {}
@@ -54,7 +54,7 @@ def measure() -> dict[str, Any]:
     curves = {
         joint: {name: torque[name][:, k].tolist() for name in METHODS} for joint, k in JOINTS.items()
     }  # fmt: skip
-    return {"errors": accuracy(), "t": torque["t"].tolist(), "torques": curves}
+    return {"errors": torque_errors(), "t": torque["t"].tolist(), "torques": curves}
 
 
 def tasks(effort: Effort) -> dict[str, Callable[[], Any]]:
@@ -81,6 +81,6 @@ def show(data: dict[str, Any]) -> Section:
         "The MIT Humanoid's leg on sinusoids of 0.5 rad and 1.5 Hz: inverse dynamics exact, with reflected inertias, "
         "and without rotors.",
         [Table("Errors in the torque", columns, rows)], plots,
-        ["The paper prints its figures for the ankle. With the leg's published figures they are the knee's, to all "
+        ["The paper prints its numbers for the ankle. With the leg's published parameters they are the knee's, to all "
          "printed digits; the ankle's own errors are smaller in newton metres and larger in percent."],
     )  # fmt: skip

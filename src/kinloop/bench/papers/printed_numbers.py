@@ -1,4 +1,4 @@
-"""Figures printed in the papers: facts to put beside ours."""
+"""Numbers printed in the papers, to put beside ours."""
 
 from __future__ import annotations
 

@@ -6,16 +6,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from kinloop import robots
 from kinloop.algorithms.constrained.motion_constraints import MotionConstraint, Point, Weld
 from kinloop.bench import peers_pinocchio
+from kinloop.bench.model_files import available_trees, tree_robot
+from kinloop.bench.number_format import digits, magnitude, percent
+from kinloop.bench.papers.method_timing import Case, time_methods
 from kinloop.bench.papers.printed_numbers import SATHYA_METHODS, SATHYA_TABLE_II
-from kinloop.bench.peer_comparison import CALL, ONE, timed
-from kinloop.bench.peer_tables import TREES, tree_robot
-from kinloop.bench.peers import Peer, Problem, make_problem, wheel_file
-from kinloop.bench.report_elements import Plot, Section, Table, figure, percent, small
+from kinloop.bench.peers import Problem, make_problem
+from kinloop.bench.report_elements import Plot, Section, Table
 from kinloop.bench.timing import Effort
 from kinloop.robot import Robot
 
@@ -32,64 +31,49 @@ CASES: dict[str, tuple[str, tuple[MotionConstraint, ...]]] = {
     **{f"Atlas ({what})": ("G1", tuple(map(Weld, G1[:n]))) for n, what in enumerate(HELD, 1)},
     **{f"Talos ({what})": ("Talos", tuple(map(Weld, LIMBS[:n]))) for n, what in enumerate(HELD, 1)},
 }
-"""Rows of the paper's table: the robot that stands for the paper's, and what is held."""
-
+"""Lines of the paper's table: the robot that stands for the paper's, and what is held."""
 
 QUICK_CASES = ("Iiwa (H)", "Go1 (F3)", "Go1 (4F3)", "Talos (2F+2H)")
 
 
 def stand_in(label: str) -> str:
-    """A row's name with the robot that stands for the paper's: neither Iiwa nor Atlas is in the wheel."""
+    """A line's name with the robot that stands for the paper's: neither Iiwa nor Atlas is in the wheel."""
     return label.replace("Iiwa", "xArm7").replace("Atlas", "G1")
 
 
-def solver(x: Problem, constraints: Sequence[MotionConstraint], method: str, batch: int) -> tuple[Any, Peer, Peer]:
-    """A solver's kernel, and its contenders for one state and for a batch."""
-    kernel = x.robot.compile("constrained_dynamics", method, constraints=constraints)
-    inputs = [x.q, x.v, x.tau]
-
-    def one() -> Any:
-        return kernel(*inputs)
-
-    return kernel, Peer(method, one, lambda: one()[0]), Peer(method, _many(kernel, inputs, batch), None, batch)
+Held = Sequence[MotionConstraint] | Callable[[Robot], Sequence[MotionConstraint]]
+"""What is held, or how to find it on a robot."""
 
 
-def _many(kernel: Any, inputs: list[np.ndarray], batch: int) -> Callable[[], Any]:
-    many = [np.repeat(y[None], batch, axis=0) for y in inputs]
-    return lambda: kernel(*many, threads=1)
+def solver_cases(x: Problem, held: Sequence[MotionConstraint]) -> dict[str, Case]:
+    """The motion of a robot that is held, by all methods."""
+    exact, _ = x.robot.constrained_dynamics(x.q, x.v, x.tau, held, method="dense_kkt")
+    return {
+        method: Case(x.robot.compile("constrained_dynamics", method, constraints=held), [x.q, x.v, x.tau], exact)
+        for method in (*HARD, *SOFT)
+    }
 
 
-def measure(make: Callable[[], Robot], constraints: Any, effort: Effort, batches: bool = True) -> dict[str, Any]:
+def measure(make: Callable[[], Robot], held: Held, effort: Effort, batches: bool = True) -> dict[str, Any]:
     """Per method: operations, microseconds for one state and per state of a batch, relative error."""
     robot = make()
-    held = constraints if not callable(constraints) else constraints(robot)
+    constraints = held(robot) if callable(held) else held
     x = make_problem(robot)
-    exact, _ = robot.constrained_dynamics(x.q, x.v, x.tau, held, method="dense_kkt")
-    kernels, ones, manies = {}, [], []
-    for method in (*HARD, *SOFT):
-        kernels[method], one, many = solver(x, held, method, effort.batch)
-        ones.append(one)
-        manies.append(many)
-    peers = peers_pinocchio.held_peers(x, held)
-    records = timed("constrained", CALL, ones + peers, exact, effort)
-    out = {r["who"]: {"call_us": r["us"], "error": r["error"]} for r in records}
-    for r in timed("constrained", ONE, manies, None, effort) if batches else ():
-        out[r["who"]]["batch_us"] = r["us"]
-    for method, kernel in kernels.items():
-        out[method]["operations"] = kernel.operations["total"]
-    return out
+    peers = peers_pinocchio.held_peers(x, constraints)
+    return time_methods("constrained", solver_cases(x, constraints), effort, batches, peers)
 
 
 def tips(robot: Robot) -> list[MotionConstraint]:
+    """Welds of all end effectors of a robot to the world."""
     return [Weld(name) for name in robot.mechanism.extras["end_effectors"]]
 
 
 def tasks(effort: Effort) -> dict[str, Callable[[], Any]]:
     out: dict[str, Callable[[], Any]] = {}
+    installed = available_trees()
     for label, (name, held) in CASES.items():
-        ending, free = TREES[name]
-        if wheel_file(ending) and (not effort.quick or label in QUICK_CASES):
-            out[label] = partial(measure, partial(tree_robot, ending, free), held, effort)
+        if name in installed and (not effort.quick or label in QUICK_CASES):
+            out[label] = partial(measure, partial(tree_robot, name), held, effort)
     for n in (6, 12, 24) if effort.quick else (6, 12, 18, 24, 36, 48):
         make = partial(robots.load, "serial_chain", links=n)
         out[f"chain {n}"] = partial(measure, make, tips, effort, batches=False)
@@ -129,8 +113,8 @@ def table(data: dict[str, Any]) -> Table:
             paper = printed.get(method, printed["pinocchio"] if method.startswith("pinocchio") else None)
             rows.append(
                 [
-                    name, NAMES.get(method, method), figure(e["call_us"]), figure(e.get("batch_us")),
-                    str(e.get("operations", "-")), small(e["error"]), figure(paper),
+                    name, NAMES.get(method, method), digits(e["call_us"]), digits(e.get("batch_us")),
+                    str(e.get("operations", "-")), magnitude(e["error"]), digits(paper),
                 ]
             )  # fmt: skip
     columns = [

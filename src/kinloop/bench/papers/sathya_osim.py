@@ -10,10 +10,10 @@ import numpy as np
 
 from kinloop import robots
 from kinloop.algorithms.constrained.motion_constraints import Weld
+from kinloop.bench.model_files import available_trees, tree_robot
+from kinloop.bench.number_format import magnitude
 from kinloop.bench.papers.sathya_motion import CASES, LIMBS, stand_in, tips
-from kinloop.bench.peer_tables import TREES, tree_robot
-from kinloop.bench.peers import wheel_file
-from kinloop.bench.report_elements import Plot, Section, Table, small
+from kinloop.bench.report_elements import Plot, Section, Table
 from kinloop.bench.timing import Effort
 
 METHODS = {
@@ -30,8 +30,8 @@ WEIGHTS = (1e2, 1e4, 1e6, 1e8, 1e10)
 
 
 def counts(name: str, label: str) -> dict[str, int]:
-    """Operations to solve with the OSIM of a row of Table II: propagation, inverse OSIM, factorisation."""
-    robot, held = tree_robot(*TREES[name]), CASES[label][1]
+    """Operations to solve with the OSIM of a line of Table II: propagation, inverse OSIM, factorisation."""
+    robot, held = tree_robot(name), CASES[label][1]
     return {m: robot.compile("delassus_solve", m, constraints=held).operations["total"] for m in METHODS}
 
 
@@ -41,9 +41,18 @@ def stalk(branches: int) -> dict[str, list[int]]:
     return {m: [r.compile("delassus", m, constraints=tips(r)).operations["total"] for r in made] for m in STALK}
 
 
-def softness(effort: Effort) -> dict[str, Any]:
-    """Talos, feet and hands held: relative difference of accelerations from dense_kkt over random states, quartiles."""
-    robot, held = tree_robot(*TREES["Talos"]), [Weld(name) for name in LIMBS]
+Difference = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""How far accelerations (states, nv) are from exact ones: a number per state."""
+
+
+def relative_length(a: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """The length of the difference over the length of the exact acceleration."""
+    return np.asarray(np.linalg.norm(a - exact, axis=1) / np.linalg.norm(exact, axis=1))
+
+
+def softness(effort: Effort, difference: Difference = relative_length) -> dict[str, Any]:
+    """Talos, feet and hands held: difference of accelerations from dense_kkt over random states, quartiles."""
+    robot, held = tree_robot("Talos"), [Weld(name) for name in LIMBS]
     rng = np.random.default_rng(0)
     drawn = [robot.random_state(rng) for _ in range(40 if effort.quick else 200)]
     Q, V = (np.array([d[k] for d in drawn]) for k in range(2))
@@ -54,20 +63,26 @@ def softness(effort: Effort) -> dict[str, Any]:
     cases += [(m, 1 / w) for w in (WEIGHTS[::2] if effort.quick else WEIGHTS) for m in ("pv_soft", "ltl_soft")]
     for method, compliance in cases:
         a, _ = robot.constrained_dynamics(Q, V, T, held, method=method, compliance=compliance)
-        e = np.linalg.norm(a - exact, axis=1) / np.linalg.norm(exact, axis=1)
         weight = "hard" if compliance is None else f"{1 / compliance:.0e}"
-        out.setdefault(method, {})[weight] = np.quantile(e, (0.25, 0.5, 0.75)).tolist()
+        out.setdefault(method, {})[weight] = np.quantile(difference(a, exact), (0.25, 0.5, 0.75)).tolist()
     return out
+
+
+def softness_table(found: dict[str, Any]) -> Table:
+    """Quartiles of the differences by method and weight."""
+    rows = [[m, w, *(magnitude(x) for x in q)] for m, weights in found.items() for w, q in weights.items()]
+    return Table("Figure 3: Talos (2F+2H)", ["method", "weight", "lower quartile", "median", "upper"], rows)
 
 
 def tasks(effort: Effort) -> dict[str, Callable[[], Any]]:
     out: dict[str, Callable[[], Any]] = {}
+    installed = available_trees()
     for label, (name, _) in CASES.items():
-        if wheel_file(TREES[name][0]) and (not effort.quick or label in ("Go1 (4F3)", "Talos (2F+2H)")):
+        if name in installed and (not effort.quick or label in ("Go1 (4F3)", "Talos (2F+2H)")):
             out[label] = partial(counts, name, label)
     for n in (2, 6) if effort.quick else (2, 4, 6, 8, 10):
         out[f"stalk {n}"] = partial(stalk, n)
-    if wheel_file(TREES["Talos"][0]):
+    if "Talos" in installed:
         out["softness"] = partial(softness, effort)
     return out
 
@@ -84,9 +99,8 @@ def ratio_curve(entry: dict[str, list[int]]) -> tuple[list[int], list[float]]:
     x = list(range(2, 101, 2))
 
     def line(m: str) -> np.ndarray:
-        return np.interp(x, LENGTHS, entry[m]) + (np.array(x) > LENGTHS[1]) * (np.array(x) - LENGTHS[1]) * (
-            entry[m][1] - entry[m][0]
-        ) / (LENGTHS[1] - LENGTHS[0])
+        first, last = entry[m]
+        return first + (last - first) / (LENGTHS[1] - LENGTHS[0]) * (np.array(x) - LENGTHS[0])
 
     return x, (line("efpa") / line("pv_osim")).tolist()
 
@@ -109,8 +123,7 @@ def show(data: dict[str, Any]) -> Section:
                   y="operations, EFPA / PV-OSIM")]  # fmt: skip
     if "softness" in data:
         soft = data["softness"]
-        rows = [[m, w, *(small(x) for x in q)] for m, found in soft.items() for w, q in found.items()]
-        tables.append(Table("Figure 3: Talos (2F+2H)", ["method", "weight", "lower quartile", "median", "upper"], rows))
+        tables.append(softness_table(soft))
         lines = {m: ([float(w) for w in soft[m]], [q[1] for q in soft[m].values()]) for m in ("pv_soft", "ltl_soft")}
         plots.append(Plot("sathya_soft", "Difference from hard constraints (Figure 3b)", lines, x="weight",
                           y="median relative error", log=True, log_x=True))  # fmt: skip
