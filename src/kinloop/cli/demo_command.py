@@ -12,10 +12,12 @@ import numpy as np
 import typer
 
 import kinloop as kl
-from kinloop.cli.run_plots import plot
-from kinloop.cli.sim_command import make
+from kinloop.cli.run_plots import plot_run
+from kinloop.cli.run_summary import summary
+from kinloop.cli.sim_command import RECORD, RECORD_CONTACT, make_simulator
+from kinloop.cli.start_options import raised
 from kinloop.cli.terminal_output import console, waiting
-from kinloop.cli.timed_run import Run, figures, raised, run, write_page
+from kinloop.cli.timed_run import Run, record_page, run
 from kinloop.model import Frame
 from kinloop.sim import Motor, Plane
 from kinloop.spatial import Transform
@@ -41,26 +43,21 @@ def demo(
     say = console()
     with waiting("building Tello"):
         robot = landing_tello()
-        q0 = raised(robot, crouched(robot), height)
-    simulator = make(robot, DT, Plane(), None, motors(robot))
+        q0 = raised(robot, crouched(robot), height, Plane())
+    simulator = make_simulator(robot, DT, Plane(), None, motors(robot))
     controls = targets(robot, q0)
-    one = run(simulator, q0, None, controls, time, RECORD)
+    one = run(simulator, q0, None, controls, time, (*RECORD, *RECORD_CONTACT))
     many = run_batch(one, q0, batch, controls, min(time, 1.0))
-    say.print(figures(one))
+    say.print(summary(one))
     standing = int(np.sum(many.rollout["q"][:, -1, 2] > 0.5 * many.rollout["q"][:, 0, 2]))
     say.print(f"{batch} robots pushed at random, side by side: {many.rate:,.0f} steps/s, {standing} land on their feet")
     notes = f"dropped from {100 * height:.0f} cm, servos at the motors, contact forces as arrows"
-    page = write_page(one, out / "tello.html", "Tello lands", notes)
-    picture = plot(one, out / "tello.png")
+    page = record_page(one, out / "tello.html", "Tello lands", notes)
+    picture = plot_run(one, out / "tello.png")
     for path in (page, picture):
         say.print(f"wrote {path}", soft_wrap=True, highlight=False)
     if sys.stdout.isatty() and sys.stdin.isatty():
         webbrowser.open(page.resolve().as_uri())
-
-
-RECORD = (
-    "q", "v", "qd", "kinetic_energy", "potential_energy", "energy", "loop_error", "contact_force", "gap", "residual",
-)  # fmt: skip
 
 
 def landing_tello() -> kl.Robot:

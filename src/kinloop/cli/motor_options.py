@@ -3,24 +3,61 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+import typer
 
 import kinloop as kl
 from kinloop.errors import MethodError, SingularConfiguration
-from kinloop.model.joints import Free
 from kinloop.sim import Motor
 from kinloop.sim.actuation import make_drive, model_motors
-from kinloop.sim.contact.candidates import find_candidates
+from kinloop.sim.felt_inertia import felt_inertias
 
 CHOICES = ("torque", "model", "hold")
 
 FREQUENCY, DAMPING = 20.0, 0.7
-"""Of servos that hold [rad/s, part of critical], for the inertia a motor moves at the start."""
+"""Of servos that hold [rad/s, part of critical], for the inertia felt at their joints at the start."""
+
+PANEL = "Motors"
 
 
 @dataclass(frozen=True)
-class Driving:
+class MotorOptions:
+    """Which motors drive the robot."""
+
+    motors: Annotated[
+        str,
+        typer.Option(
+            help="torque: none, joints move freely. hold: servos that hold the start. "
+            "model: those of the model file; its position servos hold the start.",
+            rich_help_panel=PANEL,
+        ),
+    ] = "torque"
+    kp: Annotated[
+        float | None,
+        typer.Option(help="Stiffness of all servos that hold. Default: from inertia.", rich_help_panel=PANEL),
+    ] = None
+    kd: Annotated[
+        float | None,
+        typer.Option(help="Damping of all servos that hold. Default: from inertia.", rich_help_panel=PANEL),
+    ] = None
+
+    def check(self) -> None:
+        """Complain about motors that do not exist, and gains that would not be used or are no gains."""
+        if self.motors not in CHOICES:
+            raise MethodError(f"--motors {self.motors!r} is not one of {', '.join(CHOICES)}")
+        if self.motors != "hold" and (self.kp is not None or self.kd is not None):
+            raise MethodError(
+                f"--kp and --kd are for --motors hold, received --motors {self.motors}; remove them or change that"
+            )
+        for name, gain in (("--kp", self.kp), ("--kd", self.kd)):
+            if gain is not None and not (np.isfinite(gain) and gain >= 0):
+                raise MethodError(f"{name} must be a number not below zero, received {gain:g}")
+
+
+@dataclass(frozen=True)
+class MotorSetup:
     """Motors (None: forces on the independent coordinates), what they are told all along, and both in words."""
 
     motors: list[Motor] | None
@@ -28,24 +65,12 @@ class Driving:
     words: str
 
 
-def checked_choice(motors: str, kp: float | None, kd: float | None) -> None:
-    """Complain about motors that do not exist, and gains that would not be used or are no gains."""
-    if motors not in CHOICES:
-        raise MethodError(f"--motors {motors!r} is not one of {', '.join(CHOICES)}")
-    if motors != "hold" and (kp is not None or kd is not None):
-        raise MethodError(
-            f"--kp and --kd are for --motors hold, received --motors {motors}; remove them or change that"
-        )
-    for name, gain in (("--kp", kp), ("--kd", kd)):
-        if gain is not None and not (np.isfinite(gain) and gain >= 0):
-            raise MethodError(f"{name} must be a number not below zero, received {gain:g}")
-
-
-def driving(robot: kl.Robot, q: np.ndarray, choice: str, kp: float | None = None, kd: float | None = None) -> Driving:
+def motor_setup(robot: kl.Robot, q: np.ndarray, options: MotorOptions) -> MotorSetup:
     """The motors of a run that starts at q."""
-    if choice == "torque":
-        return Driving(None, None, "none: joints move freely")
-    motors = file_motors(robot) if choice == "model" else holding(robot, q, kp, kd)
+    if options.motors == "torque":
+        return MotorSetup(None, None, "none: joints move freely")
+    from_file = options.motors == "model"
+    motors = file_motors(robot) if from_file else holding_servos(robot, q, options.kp, options.kd)
     count = {kind: sum(m.kind == kind for m in motors) for kind in ("position", "velocity", "torque")}
     told = {
         "position": "position servos that hold the start", "velocity": "velocity servos told to rest",
@@ -55,7 +80,7 @@ def driving(robot: kl.Robot, q: np.ndarray, choice: str, kp: float | None = None
     servos = [m for m in motors if m.kind == "position"]
     if servos:
         parts.append(f"kp {_range([m.kp for m in servos])}, kd {_range([m.kd for m in servos])}")
-    return Driving(motors, targets(robot, motors, q, choice), "; ".join(parts))
+    return MotorSetup(motors, targets(robot, motors, q, from_file), "; ".join(parts))
 
 
 def _range(values: list[float]) -> str:
@@ -73,27 +98,39 @@ def file_motors(robot: kl.Robot) -> list[Motor]:
         raise MethodError(f"{str(error).partition(';')[0]}; use --motors hold or --motors torque") from None
 
 
-def targets(robot: kl.Robot, motors: list[Motor], q: np.ndarray, choice: str) -> np.ndarray:
-    """What the motors are told: positions where they are at q, as far as their range goes; else nothing."""
+def targets(robot: kl.Robot, motors: list[Motor], q: np.ndarray, from_file: bool) -> np.ndarray:
+    """What the motors are told: positions where they are at q, as far as the file's range goes; else nothing."""
     drive = make_drive(robot.tree, motors)
     u = np.array([m.gear * q[k] if m.kind == "position" else 0.0 for m, k in zip(motors, drive.places, strict=True)])
-    if choice != "model":
+    if not from_file:
         return u
     ranges = [a.get("ctrlrange", (-np.inf, np.inf)) for a in robot.mechanism.extras["actuators"]]
-    return np.clip(u, *np.array(ranges, dtype=float).T)
+    low, high = np.array(ranges, dtype=float).T
+    return np.asarray(np.clip(u, low, high))
 
 
-def holding(robot: kl.Robot, q: np.ndarray, kp: float | None, kd: float | None) -> list[Motor]:
-    """A position servo on every driven coordinate; its gains from the inertia it moves, where none are given."""
+def holding_servos(robot: kl.Robot, q: np.ndarray, kp: float | None, kd: float | None) -> list[Motor]:
+    """A position servo on every driven coordinate; its gains from the inertia felt there, where none are given."""
     names = held_coordinates(robot)
     if not names:
         raise MethodError(f"robot {robot.name!r} has no independent joint that a servo could hold; use --motors torque")
     given = kp is not None and kd is not None
     servos = []
-    for name, inertia in zip(names, np.zeros(len(names)) if given else moved_inertias(robot, q, names), strict=True):
+    for name, inertia in zip(names, np.zeros(len(names)) if given else start_inertias(robot, q, names), strict=True):
         stiffness, damping = (float(f"{x * inertia:.3g}") for x in (FREQUENCY**2, 2 * DAMPING * FREQUENCY))
         servos.append(Motor(name, "position", stiffness if kp is None else kp, damping if kd is None else kd))
     return servos
+
+
+def start_inertias(robot: kl.Robot, q: np.ndarray, names: list[str]) -> np.ndarray:
+    """The inertia felt at the named coordinates where the run starts."""
+    try:
+        return felt_inertias(robot, q, names, FREQUENCY)
+    except SingularConfiguration:
+        raise SingularConfiguration(
+            f"at the start the coordinates {', '.join(robot.independent_names)} do not determine the motion; "
+            "start elsewhere, or give --kp and --kd"
+        ) from None
 
 
 def held_coordinates(robot: kl.Robot) -> list[str]:
@@ -107,45 +144,3 @@ def held_coordinates(robot: kl.Robot) -> list[str]:
         base = {i for i, t in enumerate(top.types) if top.parent[i] < 0 and t.nv > 1}
         names = [top.coordinates[d] for d in robot.tree.independent_dofs if top.body_of[d] not in base]
     return [name for name in names if places[index[name]] >= 0]
-
-
-def moved_inertias(robot: kl.Robot, q: np.ndarray, names: list[str]) -> np.ndarray:
-    """The inertia each coordinate moves at q while the others of `names` rest: its own leg's, or the whole robot's.
-
-    The motion of unit rate is the one of least energy, springs included, in which a certain body rests: the base,
-    or in turn each body that may touch the ground, for a leg that stands there moves the robot. The most counts.
-    """
-    plain = kl.Robot(robot.mechanism, "numpy", robot.tree)
-    top = robot.tree.top
-    M, G = plain.mass_matrix(q), plain.spanning_jacobian(q)
-    if not (np.all(np.isfinite(M)) and np.all(np.isfinite(G))):
-        raise SingularConfiguration(
-            f"at the start the coordinates {', '.join(robot.independent_names)} do not determine the motion; "
-            "start elsewhere, or give --kp and --kd"
-        )
-    driven = G[[top.coordinates.index(name) for name in names]]
-    springs = np.array([j.stiffness for j in top.joints for _ in range(j.type.nv)]) / FREQUENCY**2
-    ease = np.linalg.inv(M + G.T @ (springs[:, None] * G))
-    out = np.zeros(len(names))
-    for body in resting_bodies(robot):
-        rows = driven if body is None else np.concatenate([driven, plain.frame_jacobian(q, body)])
-        X = ease @ rows.T @ np.linalg.pinv(rows @ ease @ rows.T, rcond=1e-10)[:, : len(names)]
-        out = np.maximum(out, np.einsum("ik,ij,jk->k", X, M, X))
-    return out
-
-
-def resting_bodies(robot: kl.Robot) -> list[str | None]:
-    """Bodies of a robot with a free base that may be at rest: the base, and what may touch; None for the world."""
-    top = robot.tree.top
-    base = [i for i, t in enumerate(top.types) if isinstance(t, Free) and top.parent[i] < 0]
-    if len(base) != 1:
-        return [None]
-    return list(dict.fromkeys([robot.body_names[base[0]], *touching_bodies(robot)]))
-
-
-def touching_bodies(robot: kl.Robot) -> list[str]:
-    try:
-        candidates = find_candidates(robot, None)
-    except MethodError:
-        return []
-    return list(dict.fromkeys(robot.body_names[c.body] for c in candidates))

@@ -1,4 +1,4 @@
-"""A robot by name or file, as the commands take it."""
+"""The robot a command is about: a name of the zoo or a model file, and options for either."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands print with: tables of plain text, progress bars on whatever takes more than a second."""
+"""What the commands print with: tables of plain text; progress bars on whatever takes more than a second."""
 
 from __future__ import annotations
 

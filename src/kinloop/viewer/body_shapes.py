@@ -9,7 +9,7 @@ import numpy as np
 from kinloop.model.parts import Body, Geometry
 from kinloop.spatial import Transform
 from kinloop.spatial.transform import Array
-from kinloop.viewer.mesh_files import read_mesh
+from kinloop.viewer.mesh_files import Mesh, read_mesh
 from kinloop.viewer.poses import between
 
 Color = tuple[int, int, int]
@@ -20,7 +20,10 @@ SEEN = 0.8
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A solid fixed to a body; `size` as in `Geometry`, `color` r g b in 0..255, None: that of the body's cluster."""
+    """A solid fixed to a body; `size` as in `Geometry`, `color` r g b in 0..255, None: that of the body's cluster.
+
+    A `mesh` is scaled by `size`. `is_geometry` tells what the model describes from what stands for it.
+    """
 
     name: str
     kind: str
@@ -28,28 +31,40 @@ class Shape:
     placement: Transform = field(default_factory=Transform.identity)
     color: Color | None = None
     opacity: float = 1.0
-    path: str | None = None
+    mesh: Mesh | None = None
+    is_geometry: bool = False
 
 
 def body_shapes(body: Body) -> list[Shape]:
     """The shapes of a body: visual geometry, else collision geometry, else its inertia."""
-    shown = drawable(body)
+    shown = geometry_shapes(body)
     if shown:
-        return [_from_geometry(g, k) for k, g in enumerate(shown)]
+        return shown
     solid = inertia_shape(body)
     return [solid] if solid is not None else []
 
 
-def drawable(body: Body) -> list[Geometry]:
-    """The geometry of a body that can be drawn: meshes only where their files can be read."""
-    able = [g for g in body.geometry if g.kind != "plane" and (g.kind != "mesh" or read_mesh(g.path) is not None)]
-    return [g for g in able if g.role in ("visual", "both")] or able
+def geometry_shapes(body: Body) -> list[Shape]:
+    """The visual geometry of a body, else its collision geometry; meshes only where their files can be read."""
+    visual = [g for g in body.geometry if g.role in ("visual", "both")]
+    return _drawable(visual) or _drawable([g for g in body.geometry if g.role == "collision"])
 
 
-def _from_geometry(g: Geometry, k: int) -> Shape:
-    color = None if g.color is None else tuple(round(255 * min(max(c, 0.0), 1.0)) for c in g.color[:3])
-    opacity = 1.0 if g.color is None else float(g.color[3])
-    return Shape(f"{k}_{g.name or g.kind}", g.kind, g.size, g.placement, color, opacity, g.path)  # type: ignore[arg-type]
+def _drawable(geometry: list[Geometry]) -> list[Shape]:
+    out: list[Shape] = []
+    for g in geometry:
+        mesh = read_mesh(g.path) if g.kind == "mesh" else None
+        if g.kind != "plane" and (g.kind != "mesh" or mesh is not None):
+            out.append(_from_geometry(g, len(out), mesh))
+    return out
+
+
+def _from_geometry(g: Geometry, k: int, mesh: Mesh | None) -> Shape:
+    color, opacity = None, 1.0
+    if g.color is not None:
+        red, green, blue = (round(255 * min(max(c, 0.0), 1.0)) for c in g.color[:3])
+        color, opacity = (red, green, blue), float(g.color[3])
+    return Shape(f"{k}_{g.name or g.kind}", g.kind, g.size, g.placement, color, opacity, mesh, is_geometry=True)
 
 
 def inertia_shape(body: Body) -> Shape | None:
@@ -99,7 +114,7 @@ def half_extent(s: Shape) -> tuple[Array, Array]:
             return np.zeros(3), np.array([size[0], size[0], 0.5 * size[1]])
         case "capsule":
             return np.zeros(3), np.array([size[0], size[0], size[0] + 0.5 * size[1]])
-        case "mesh" if (found := read_mesh(s.path)) is not None:
-            ends = np.array([found[0].min(axis=0), found[0].max(axis=0)]) * size
+        case "mesh" if s.mesh is not None:
+            ends = np.array([s.mesh[0].min(axis=0), s.mesh[0].max(axis=0)]) * size
             return ends.mean(axis=0), 0.5 * np.abs(ends[1] - ends[0])
     return np.zeros(3), np.full(3, size[0])

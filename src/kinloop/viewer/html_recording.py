@@ -4,33 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kinloop.compute import checked
 from kinloop.errors import MethodError, ShapeError
 from kinloop.robot import Robot
 from kinloop.spatial.transform import Array
-from kinloop.viewer import camera_and_light as page
+from kinloop.viewer.camera_and_light import bounding_box, set_up_view
 from kinloop.viewer.draw_ground import Ground, as_ground
+from kinloop.viewer.html_page import caption, checked_page_path, write_page
 from kinloop.viewer.viser_scene import Scene
+from kinloop.viewer.viser_server import running_server
+
+END = 0.5
+"""How long the last frame of a motion stays [s]."""
+
+Progress = Callable[[int, int], None]
+"""Called with frames done and frames in all."""
 
 
 def record(
     robot: Robot,
-    times: Any,
-    Q: Any,
+    times: ArrayLike,
+    Q: ArrayLike,
     path: str | Path,
-    contacts: Any = None,
-    forces: Any = None,
+    contacts: ArrayLike | None = None,
+    forces: ArrayLike | None = None,
     *,
     fps: float = 50.0,
     ground: Ground | float | None = None,
     axes: bool = False,
     title: str | None = None,
     notes: str | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Path:
     """Write the motion Q (N, nq) at the times (N,) [s] to an HTML file that plays by itself.
 
@@ -38,35 +47,52 @@ def record(
     `ground` is what the robot moves on, or its height; None puts level ground below the robot. One configuration
     makes a still.
     """
-    path = page.checked_path(path)
-    times, Q = _motion(robot, times, Q)
-    points, pushes = _contacts(len(Q), contacts, forces)
-    frames = frame_indices(times, fps)
-    with page.quiet():
-        server = page.viser().ViserServer(host="127.0.0.1", port=0, verbose=False)
-    try:
+    path = checked_page_path(path)
+    motion = _motion(robot, times, Q, contacts, forces)
+    motion = motion.at(frame_indices(motion.times, fps))
+    with running_server() as server:
         scene = Scene(server.scene, robot, axes)
-        R, p = scene.poses(Q[frames])
-        low, high = page.bounds(scene.look, R, p)
-        page.dress(server, low, high, as_ground(ground, low[2]), scene.look.size)
-        scene.move(Q[frames[0]], (R[0], p[0]))
-        if points is not None:
-            scene.push(points[frames[0]], pushes[frames[0]])
-        serializer = server.get_scene_serializer()
-        for k, frame in enumerate(frames[1:], start=1):
-            serializer.insert_sleep(float(times[frame] - times[frames[k - 1]]))
-            scene.move(Q[frame], (R[k], p[k]))
-            if points is not None:
-                scene.push(points[frame], pushes[frame])
-            if progress is not None:
-                progress(k + 1, len(frames))
-        if len(frames) > 1:
-            serializer.insert_sleep(0.5)
-        over = page.caption(robot, scene.look, title, notes)
-        return page.write(serializer.as_html(), over, title or robot.name, path)
-    finally:
-        with page.quiet():
-            server.stop()
+        R, p = scene.poses(motion.Q)
+        low, high = bounding_box(scene.look, R, p)
+        set_up_view(server, low, high, as_ground(ground, low[2]), scene.look.size)
+        page = _played(server, scene, motion, (R, p), progress)
+        return write_page(page, caption(robot, scene.look, title, notes), title or robot.name, path)
+
+
+class _Motion(NamedTuple):
+    """Configurations at times, with the points and forces of contact where these are drawn."""
+
+    times: Array
+    Q: Array
+    points: Array | None
+    forces: Array | None
+
+    def at(self, frames: Array) -> _Motion:
+        """The motion at some of its times."""
+        if self.points is None or self.forces is None:
+            return _Motion(self.times[frames], self.Q[frames], None, None)
+        return _Motion(self.times[frames], self.Q[frames], self.points[frames], self.forces[frames])
+
+
+def _played(server: Any, scene: Scene, motion: _Motion, poses: tuple[Array, Array], progress: Progress | None) -> str:
+    """The page of a scene that goes through a motion."""
+    count = len(motion.times)
+
+    def show(k: int) -> None:
+        scene.move(motion.Q[k], (poses[0][k], poses[1][k]))
+        if motion.points is not None and motion.forces is not None:
+            scene.push(motion.points[k], motion.forces[k])
+
+    show(0)
+    serializer = server.get_scene_serializer()
+    for k in range(1, count):
+        serializer.insert_sleep(float(motion.times[k] - motion.times[k - 1]))
+        show(k)
+        if progress is not None:
+            progress(k + 1, count)
+    if count > 1:
+        serializer.insert_sleep(END)
+    return str(serializer.as_html())
 
 
 def frame_indices(times: Array, fps: float) -> Array:
@@ -81,19 +107,23 @@ def frame_indices(times: Array, fps: float) -> Array:
     return np.unique(nearest)
 
 
-def _motion(robot: Robot, times: Any, Q: Any) -> tuple[Array, Array]:
+def _motion(
+    robot: Robot, times: ArrayLike, Q: ArrayLike, contacts: ArrayLike | None, forces: ArrayLike | None
+) -> _Motion:
     Q = np.atleast_2d(checked("Q", Q, robot.nq))
     times = np.atleast_1d(np.asarray(times, dtype=float))
     if Q.ndim != 2 or times.shape != Q.shape[:1]:
         raise ShapeError(f"Q must have shape (N, {robot.nq}) and times (N,), received {Q.shape} and {times.shape}")
     if not len(times) or not np.all(np.diff(times) > 0):
         raise ShapeError("times must be at least one and must increase")
-    return times, Q
+    return _Motion(times, Q, *_contacts(len(Q), contacts, forces))
 
 
-def _contacts(count: int, contacts: Any, forces: Any) -> tuple[Array | None, Array]:
+def _contacts(
+    count: int, contacts: ArrayLike | None, forces: ArrayLike | None
+) -> tuple[Array, Array] | tuple[None, None]:
     if contacts is None and forces is None:
-        return None, np.zeros(0)
+        return None, None
     if contacts is None or forces is None:
         raise MethodError("contacts and forces belong together; give both or none")
     points, pushes = np.asarray(contacts, dtype=float), np.asarray(forces, dtype=float)

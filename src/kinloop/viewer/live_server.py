@@ -3,108 +3,50 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kinloop.compute import checked
-from kinloop.errors import KinloopError
-from kinloop.model.joints import Prismatic
 from kinloop.robot import Robot
 from kinloop.spatial.transform import Array
-from kinloop.viewer import camera_and_light as page
+from kinloop.viewer.camera_and_light import bounding_box, set_up_view
 from kinloop.viewer.draw_ground import Ground, as_ground, covers, draw_ground
+from kinloop.viewer.html_recording import frame_indices
+from kinloop.viewer.slider_coordinates import Coordinates
 from kinloop.viewer.viser_scene import Scene
+from kinloop.viewer.viser_server import start_server, stop_server
 
-STRIDE = 0.1
-"""Longest step of a slider at once [rad, m]: longer ones are walked, so that loops keep their branch."""
-
-
-class Coordinates:
-    """A closed configuration moved by its independent coordinates, one at a time."""
-
-    def __init__(self, robot: Robot, q: Any = None) -> None:
-        self.robot = robot
-        top = robot.tree.top
-        self.q = robot.close(robot.neutral() if q is None else checked("q", q, robot.nq))
-        self.names = robot.independent_names
-        self.places = [_place(top, d) for d in robot.tree.independent_dofs]
-        # what has no plain position (a free base, a ball) is counted from where it starts
-        self.turned = np.zeros(robot.nv)
-
-    def value(self, k: int) -> float:
-        place = self.places[k]
-        return float(self.turned[k] if place < 0 else self.q[place])
-
-    def values(self) -> list[float]:
-        return [self.value(k) for k in range(len(self.names))]
-
-    def limits(self, k: int) -> tuple[float, float]:
-        """Where a slider may go: the joint's limits, else a turn or a metre around the start."""
-        top = self.robot.tree.top
-        d = self.robot.tree.independent_dofs[k]
-        joint = top.joints[top.body_of[d]]
-        slides = isinstance(joint.type, Prismatic) or (self.places[k] < 0 and d - top.v_of[top.body_of[d]].start >= 3)
-        reach, now = (1.0 if slides else np.pi), self.value(k)
-        low = joint.lower if np.isfinite(joint.lower) and joint.type.nv == 1 else min(-reach, now)
-        high = joint.upper if np.isfinite(joint.upper) and joint.type.nv == 1 else max(reach, now)
-        return min(float(low), now), max(float(high), now)
-
-    def move(self, k: int, target: float) -> bool:
-        """Bring coordinate k to the target; False where the loops cannot follow (it then stays where it came)."""
-        for _ in range(200):
-            rest = target - self.value(k)
-            if abs(rest) < 1e-9:
-                return True
-            step = np.zeros(self.robot.nv)
-            step[k] = np.clip(rest, -STRIDE, STRIDE)
-            before = self.value(k)
-            try:
-                q = self.robot.integrate(self.q, step)
-                self.robot.check_closed(q, 1e-8)
-            except KinloopError:
-                return False
-            if not np.all(np.isfinite(q)) or np.max(np.abs(q - self.q)) > 20 * STRIDE:
-                return False
-            self.q = q
-            if self.places[k] < 0:
-                self.turned[k] += step[k]
-            elif abs(self.value(k) - before - step[k]) > 0.5 * abs(step[k]):
-                return False  # the loops took it elsewhere: the end of its reach
-        return False
-
-    def restart(self, q: Array) -> None:
-        self.q, self.turned = q, np.zeros(self.robot.nv)
-
-
-def _place(top: Any, d: int) -> int:
-    """Place in q of spanning coordinate d, or -1 if its joint has no plain positions."""
-    i = top.body_of[d]
-    kind = top.types[i]
-    return top.q_of[i].start + d - top.v_of[i].start if kind.nq == kind.nv else -1
+RATE = 50.0
+"""Frames shown per second of wall time."""
 
 
 class Viewer:
     """A live view of a robot: `update(q)` moves it, `play(times, Q)` shows a motion, `stop()` ends it."""
 
     def __init__(
-        self, robot: Robot, q: Any = None, port: int = 8080, ground: Ground | float | None = None, axes: bool = False
+        self,
+        robot: Robot,
+        q: ArrayLike | None = None,
+        port: int = 8080,
+        ground: Ground | float | None = None,
+        axes: bool = False,
     ) -> None:
         self.robot = robot
         self.coordinates = Coordinates(robot, q)
-        with page.quiet():
-            self.server = page.viser().ViserServer(host="127.0.0.1", port=port, label=robot.name, verbose=False)
+        self.server = start_server(port, robot.name)
         self.scene = Scene(self.server.scene, robot, axes)
         R, p = self.scene.poses(self.coordinates.q)
-        self.area = page.bounds(self.scene.look, R, p)
+        self.area = bounding_box(self.scene.look, R, p)
         self.ground = as_ground(ground, self.area[0][2])
-        page.dress(self.server, *self.area, self.ground, self.scene.look.size)
+        set_up_view(self.server, *self.area, self.ground, self.scene.look.size)
         self.scene.move(self.coordinates.q, (R, p))
         self._busy = False
         self._controls(axes)
 
     @property
     def url(self) -> str:
+        """Where a browser finds the view."""
         return f"http://127.0.0.1:{self.server.get_port()}"
 
     def _controls(self, axes: bool) -> None:
@@ -156,25 +98,23 @@ class Viewer:
 
     def _follow(self, R: Array, p: Array) -> None:
         """Draw the ground anew where the robot, at one or many poses, leaves what is drawn of it."""
-        low, high = page.bounds(self.scene.look, R, p)
+        low, high = bounding_box(self.scene.look, R, p)
         if not covers(self.ground, self.area, low, high):
             self.area = low, high
             draw_ground(self.server.scene, self.ground, low, high, self.scene.look.size)
 
-    def update(self, q: Any) -> None:
+    def update(self, q: ArrayLike) -> None:
         """Show the configuration q; loops that stand open in it are closed first."""
         self.coordinates.restart(self.robot.close(q))
         self._refresh()
 
-    def play(self, times: Any, Q: Any, speed: float = 1.0) -> None:
+    def play(self, times: ArrayLike, Q: ArrayLike, speed: float = 1.0) -> None:
         """Show a motion Q (N, nq) at its own pace, or `speed` times as fast."""
-        from kinloop.viewer.html_recording import frame_indices
-
         times, Q = np.asarray(times, dtype=float), np.atleast_2d(checked("Q", Q, self.robot.nq))
         R, p = self.scene.poses(Q)
         self._follow(R, p)
         start = time.perf_counter()
-        for k in frame_indices(times, 50.0 / speed):
+        for k in frame_indices(times, RATE / speed):
             time.sleep(max(0.0, (times[k] - times[0]) / speed - (time.perf_counter() - start)))
             with self.server.atomic():
                 self.scene.move(Q[k], (R[k], p[k]))
@@ -191,12 +131,17 @@ class Viewer:
             self.stop()
 
     def stop(self) -> None:
-        with page.quiet():
-            self.server.stop()
+        """End the view."""
+        stop_server(self.server)
 
 
 def show(
-    robot: Robot, q: Any = None, *, port: int = 8080, ground: Ground | float | None = None, axes: bool = False
+    robot: Robot,
+    q: ArrayLike | None = None,
+    *,
+    port: int = 8080,
+    ground: Ground | float | None = None,
+    axes: bool = False,
 ) -> Viewer:
     """Open a live view of a robot at q (its neutral configuration if left out) on a ground; see `Viewer.url`."""
     return Viewer(robot, q, port, ground, axes)

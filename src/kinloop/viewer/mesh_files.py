@@ -1,18 +1,19 @@
-"""Triangles of mesh files, read once."""
+"""Triangles of mesh files, and of capsules."""
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from kinloop.spatial.transform import Array
 
+Mesh = tuple[Array, Array]
+"""Vertices (V, 3) and faces (F, 3)."""
 
-@lru_cache(maxsize=256)
-def read_mesh(path: str | None) -> tuple[Array, Array] | None:
-    """Vertices (V, 3) and faces (F, 3) of a file; None where there is none or nobody can read it."""
+
+def read_mesh(path: str | None) -> Mesh | None:
+    """The triangles of a file; None where there is none or nobody can read it."""
     if path is None:
         return None
     try:
@@ -25,7 +26,7 @@ def read_mesh(path: str | None) -> tuple[Array, Array] | None:
     return (vertices, faces) if vertices.ndim == 2 and len(vertices) and len(faces) else None
 
 
-def capsule(radius: float, length: float) -> tuple[Array, Array]:
+def capsule(radius: float, length: float) -> Mesh:
     """Triangles of a capsule along z about its centre."""
     import trimesh
 

@@ -11,7 +11,7 @@ from kinloop.model.parts import LoopFunction, LoopJoint, Rod
 from kinloop.robot import Robot
 from kinloop.spatial import Transform
 from kinloop.spatial.transform import Array, apply_pose
-from kinloop.viewer.body_shapes import Color, Shape, body_shapes, drawable, half_extent, rod
+from kinloop.viewer.body_shapes import Color, Shape, body_shapes, half_extent, rod
 from kinloop.viewer.loop_bars import LOOP, PIN, Bar, Ends, differential_bars
 from kinloop.viewer.poses import Poses
 
@@ -38,12 +38,12 @@ class Look:
 def look(robot: Robot) -> Look:
     """The picture of a robot."""
     colors = cluster_colors(robot)
-    size = robot_size(robot)
+    solids = [body_shapes(body) for body in robot.mechanism.bodies]
+    size = robot_size(robot, solids)
     thin = 0.008 * size
     shapes: list[list[Shape]] = []
-    for i, body in enumerate(robot.mechanism.bodies):
-        own = body_shapes(body)
-        if not drawable(body):
+    for i, own in enumerate(solids):
+        if not any(s.is_geometry for s in own):
             own = own + skeleton(robot, i, thin) + pin(robot.tree.top.types[i], thin, i in robot.tree.top.parent)
         cluster = robot.tree.clusters[robot.tree.cluster_of[i]]
         shapes.append([_colored(s, colors[cluster.index], bool(cluster.parts)) for s in own])
@@ -66,14 +66,13 @@ def cluster_colors(robot: Robot) -> list[Color]:
     return out
 
 
-def robot_size(robot: Robot) -> float:
+def robot_size(robot: Robot, solids: list[list[Shape]]) -> float:
     """How large the robot is at its neutral configuration [m]: extent of its joints and centres of mass."""
     R, p = Poses(robot)(robot.neutral())
     coms = p + np.einsum("bij,bj->bi", R, np.array([b.com for b in robot.mechanism.bodies]))
     points = np.concatenate([p, coms])
-    shapes = [body_shapes(b) for b in robot.mechanism.bodies]
     extent = float(np.linalg.norm(points.max(axis=0) - points.min(axis=0)))
-    largest = max((float(np.linalg.norm(half_extent(s)[1])) for own in shapes for s in own), default=0.0)
+    largest = max((float(np.linalg.norm(half_extent(s)[1])) for own in solids for s in own), default=0.0)
     return max(extent, 2 * largest, 1e-3)
 
 

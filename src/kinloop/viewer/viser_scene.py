@@ -9,7 +9,7 @@ import numpy as np
 from kinloop.robot import Robot
 from kinloop.spatial.transform import Array
 from kinloop.viewer.body_shapes import Shape
-from kinloop.viewer.mesh_files import capsule, read_mesh
+from kinloop.viewer.mesh_files import capsule
 from kinloop.viewer.poses import Poses, between, quaternions
 from kinloop.viewer.robot_look import FORCE, Look, bar_ends, look
 
@@ -117,7 +117,7 @@ def draw(api: Any, name: str, s: Shape) -> Any:
             return api.add_icosphere(name, radius=1.0, scale=s.size, **style, **where)
         case "cylinder":
             return api.add_cylinder(name, radius=s.size[0], height=s.size[1], radial_segments=24, **style, **where)
-    found = capsule(s.size[0], s.size[1]) if s.kind == "capsule" else read_mesh(s.path)
-    assert found is not None, "shapes are made of meshes that can be read"
+    found = capsule(s.size[0], s.size[1]) if s.kind == "capsule" else s.mesh
+    assert found is not None, "a mesh has triangles"
     scale = np.ones(3) if s.kind == "capsule" else np.array(s.size)
     return api.add_mesh_simple(name, found[0] * scale, found[1], side="double", **style, **where)

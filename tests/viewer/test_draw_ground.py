@@ -10,11 +10,10 @@ from kinloop import scalar as sc
 from kinloop import viewer
 from kinloop.sim import HeightField, Plane
 from kinloop.spatial.rotation import quaternion_rotation
-from kinloop.viewer.camera_and_light import eye
-from kinloop.viewer.draw_ground import as_ground, clearance, draw_ground, round_step, samples, triangles
+from kinloop.viewer.draw_ground import as_ground, draw_ground, round_step, samples, triangles
 
 from . import browser
-from .test_recording import messages, nodes
+from .recorded_page import messages, nodes
 
 LOW, HIGH, SIZE = np.array([-0.5, -0.5, 0.0]), np.array([3.5, 0.5, 1.0]), 1.0
 
@@ -113,38 +112,10 @@ def test_steps_are_round():
     assert [round_step(x) for x in (0.9, 1.8, 6.0, 0.012, 80.0)] == pytest.approx([1.0, 2.0, 5.0, 0.01, 100.0])
 
 
-def test_the_camera_is_never_below_the_ground():
-    middle = np.zeros(3)
-    usual = eye(middle, 1.0, Plane(height=-0.5))
-    np.testing.assert_allclose(usual[:2] / np.linalg.norm(usual[:2]), np.array([0.78, -0.92]) / np.hypot(0.78, 0.92))
-    wall = HeightField(lambda x, y: sc.where(y < -0.5, 2.0, -0.5))
-    for ground in (Plane(normal=(-0.7, 0.7, 1), height=-0.3), Plane(normal=(0.7, 0.7, 1), height=-0.3), wall):
-        assert clearance(ground, eye(middle, 1.0, ground)) > 0.1
-
-
 def test_what_is_no_ground_is_told(tmp_path):
     robot = kl.robots.load("four_bar")
     with pytest.raises(kl.KinloopError, match="ground must be a height, a Plane or a HeightField, received list"):
         viewer.record(robot, 0.0, robot.neutral(), tmp_path / "x.html", ground=[1])
-
-
-def test_live_ground_follows_the_robot():
-    robot = kl.robots.load("mini_cheetah")
-    view = viewer.show(robot, port=0, ground=HeightField(hills))
-    try:
-        first = view.area
-        q = robot.neutral()
-        view.update(q)
-        assert view.area is first
-        q[0] += 20.0
-        view.update(q)
-        assert view.area[0][0] > 15
-        Q = np.tile(q, (2, 1))
-        Q[1, 0] += 5.0
-        view.play([0.0, 0.01], Q)
-        assert view.area[1][0] - view.area[0][0] > 5
-    finally:
-        view.stop()
 
 
 def coverage(page, url):

@@ -1,6 +1,5 @@
 """Pages that play by themselves: what is in them, and what a browser shows of them."""
 
-import base64
 import re
 import time
 from pathlib import Path
@@ -10,27 +9,10 @@ import pytest
 
 import kinloop as kl
 from kinloop import viewer
-from kinloop.model.parts import Geometry
 from kinloop.viewer.html_recording import frame_indices
 
 from . import browser
-
-
-def messages(path):
-    """(duration, [(time, message)]) of a page's recording."""
-    import msgspec
-    import zstandard
-
-    text = path.read_text(encoding="utf-8")
-    data = base64.b64decode(re.search(r'__VISER_EMBED_DATA__="([^"]+)"', text).group(1))
-    raw = zstandard.ZstdDecompressor().decompress(data[8:], max_output_size=int.from_bytes(data[:8], "little"))
-    size = int.from_bytes(raw[:8], "little")
-    found = msgspec.msgpack.decode(raw[8 : 8 + size])
-    return found["durationSeconds"], found["messages"]
-
-
-def nodes(found):
-    return [m["name"] for _, m in found if "props" in m and "name" in m]
+from .recorded_page import messages, nodes
 
 
 def swing(robot, count=20, dt=0.02):
@@ -140,17 +122,3 @@ def test_page_of_the_docs_runs_as_printed(tmp_path, monkeypatch):
     for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(compile(block, "viewer.md", "exec"), names)
     assert (tmp_path / "rssr.html").exists()
-
-
-def test_every_kind_of_shape_is_drawn(tmp_path):
-    shapes = (
-        Geometry("box", (0.1, 0.2, 0.3)), Geometry("sphere", (0.1,)), Geometry("cylinder", (0.1, 0.3)),
-        Geometry("capsule", (0.1, 0.3)), Geometry("ellipsoid", (0.1, 0.2, 0.3), color=(0, 1, 0, 0.5)),
-        Geometry("plane", (1.0, 1.0)),
-    )  # fmt: skip
-    b = kl.Builder("shapes")
-    b.body("all", joint="free", mass=1.0, inertia=(1, 1, 1), geometry=shapes)
-    robot = b.build()
-    _, found = messages(viewer.record(robot, 0.0, robot.neutral(), tmp_path / "all.html", axes=True))
-    drawn = [n.split("_")[-1] for n in nodes(found) if n.startswith("/robot/00_all/")]
-    assert sorted(drawn) == ["box", "capsule", "cylinder", "ellipsoid", "sphere"]
