@@ -1,9 +1,8 @@
-"""Robots kept as tables of figures: one row per body in `data/<name>.toml`."""
+"""Robots kept as tables of parameters: one line per body in `data/<name>.toml`."""
 
 from __future__ import annotations
 
 import tomllib
-from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -12,7 +11,6 @@ import numpy as np
 from kinloop.model import Builder
 
 
-@cache
 def read(name: str) -> dict[str, Any]:
     """The table of a robot, with the inertials it shares with another one."""
     text = resources.files("kinloop.robots").joinpath("data", f"{name}.toml").read_text(encoding="utf-8")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinloop.errors import ModelError
 from kinloop.model import Builder
+from kinloop.robots.option_checks import whole_number
 from kinloop.robots.solid_inertias import bar, disc
 
 QUARTER_TURN = ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 1.0, 0.0))
@@ -16,15 +16,8 @@ _LINK = bar(1.0, _LENGTH, 0.05)
 _ROTOR = disc(0.1, 0.03, 0.02)
 
 
-def _count(links: int, least: int, step: int = 1) -> int:
-    if not isinstance(links, int) or links < least or links % step:
-        kind = "an even whole number" if step == 2 else "a whole number"
-        raise ModelError(f"links must be {kind} of at least {least}, received {links!r}")
-    return links
-
-
 def revolute_rotor_chain() -> Builder:
-    """Three links of 1 m and their geared rotors, all turning about z, figures of generalized_rbda."""
+    """Three links of 1 m and their geared rotors, all turning about z, parameters of generalized_rbda."""
     b = Builder("revolute_rotor_chain")
     parent, x = "world", 0.0
     for k in range(3):
@@ -45,7 +38,7 @@ def geared_chain(links: int = 12, ratio: float = 6.0) -> Builder:
     """Serial chain with geared transmissions, a link and a rotor per joint (Robot A of Chignoli2023b)."""
     b = Builder("geared_chain")
     parent, at = "world", (0.0, 0.0, 0.0)
-    for k in range(_count(links, 1)):
+    for k in range(whole_number("links", links, 1)):
         place: dict[str, Any] = {"axis": "z", "at": at, "rotation": QUARTER_TURN}
         link = b.body(f"link-{k}", parent, **place, **_LINK)
         rotor = b.body(f"rotor-{k}", parent, **place, **_ROTOR)
@@ -63,7 +56,7 @@ def belt_chain(links: int = 12, gear: float = 6.0, belt: float = 2.0) -> Builder
     """
     b = Builder("belt_chain")
     parent, at = "world", (0.0, 0.0, 0.0)
-    for k in range(0, _count(links, 2, step=2), 2):
+    for k in range(0, whole_number("links", links, 2, step=2), 2):
         place: dict[str, Any] = {"axis": "z", "at": at, "rotation": QUARTER_TURN}
         near, far = f"link-{k}", f"link-{k + 1}"
         first = b.body(near, parent, **place, **_LINK)
@@ -92,7 +85,7 @@ def four_bar_chain(links: int = 20) -> Builder:
             name, on, axis="y", at=(at, 0, 0), mass=mass, com=(length / 2, 0, 0), inertia=(1e-3, across, across)
         )
 
-    for k in range(_count(links, 1)):
+    for k in range(whole_number("links", links, 1)):
         crank = rod(f"crank-{k}", parent, x, 1.0, 0.4)
         rod(f"coupler-{k}", f"crank-{k}", 0.4, 2.0, 1.0)
         rod(f"rocker-{k}", parent, x + 1.2, 1.5, 0.8)

@@ -1,4 +1,4 @@
-"""Robots with published figures, from tables in `data/`.
+"""Robots with published parameters, from tables in `data/`.
 
 Inertials that no distribution of mass can have, taken as published (`accept_inertia` in the tables): the
 rotors of JVRC-1 and the hip links of Mini Cheetah, whose largest principal moment exceeds the sum of the others.

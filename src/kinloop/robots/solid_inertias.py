@@ -1,4 +1,4 @@
-"""Mass properties of simple solids, for robots that have no published figures."""
+"""Mass properties of simple solids, for robots that have no published parameters."""
 
 from __future__ import annotations
 

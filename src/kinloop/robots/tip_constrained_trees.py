@@ -1,20 +1,14 @@
-"""Mechanisms that are heavily constrained by design: a ladder, a stalk with branches at both ends, a plain chain."""
+"""Trees whose tips are to be constrained, as in [Sathya2023]: a ladder, a stalk with branches, a plain chain."""
 
 from __future__ import annotations
 
-from kinloop.errors import ModelError
 from kinloop.model import Builder
 from kinloop.robots.link_chains import QUARTER_TURN
+from kinloop.robots.option_checks import whole_number
 from kinloop.robots.solid_inertias import bar
 
 _LENGTH = 0.2
 _LINK = bar(1.0, _LENGTH, 0.04)
-
-
-def _whole(name: str, value: int, least: int) -> int:
-    if not isinstance(value, int) or value < least:
-        raise ModelError(f"{name} must be a whole number of at least {least}, received {value!r}")
-    return value
 
 
 def _chain(b: Builder, name: str, parent: str, links: int, at: float) -> str:
@@ -33,7 +27,7 @@ def _tip(b: Builder, name: str, body: str) -> None:
 def serial_chain(links: int = 20) -> Builder:
     """Serial chain of hinged links on the ground, its tip to be held (Figure 4a of Sathya2023)."""
     b = Builder("serial_chain")
-    _tip(b, "tip", _chain(b, "link", "world", _whole("links", links, 1), 0.0))
+    _tip(b, "tip", _chain(b, "link", "world", whole_number("links", links, 1), 0.0))
     return b
 
 
@@ -41,9 +35,9 @@ def ladder(rungs: int = 4, rung: int = 7, rail: int = 3) -> Builder:
     """Rail of `rail` links per step with a rung of `rung` links at each, tips to be held (Figure 4b of Sathya2023)."""
     b = Builder("ladder")
     at, parent = 0.0, "world"
-    for k in range(_whole("rungs", rungs, 1)):
-        parent = _chain(b, f"rail-{k}", parent, _whole("rail", rail, 1), at)
-        _tip(b, f"tip-{k}", _chain(b, f"rung-{k}", parent, _whole("rung", rung, 1), _LENGTH))
+    for k in range(whole_number("rungs", rungs, 1)):
+        parent = _chain(b, f"rail-{k}", parent, whole_number("rail", rail, 1), at)
+        _tip(b, f"tip-{k}", _chain(b, f"rung-{k}", parent, whole_number("rung", rung, 1), _LENGTH))
         at = _LENGTH
     return b
 
@@ -53,9 +47,9 @@ def stalk(length: int = 10, branches: int = 4, branch: int = 7) -> Builder:
     b = Builder("stalk")
     b.body("stalk-base", joint="free", **_LINK)
     end = "stalk-base"
-    if _whole("length", length, 1) > 1:
+    if whole_number("length", length, 1) > 1:
         end = _chain(b, "stalk", "stalk-base", length - 1, _LENGTH)
     for side, body in (("near", "stalk-base"), ("far", end)):
-        for k in range(_whole("branches", branches, 1)):
-            _tip(b, f"{side}-tip-{k}", _chain(b, f"{side}-{k}", body, _whole("branch", branch, 1), _LENGTH))
+        for k in range(whole_number("branches", branches, 1)):
+            _tip(b, f"{side}-tip-{k}", _chain(b, f"{side}-{k}", body, whole_number("branch", branch, 1), _LENGTH))
     return b

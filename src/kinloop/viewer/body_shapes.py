@@ -70,7 +70,7 @@ def _from_geometry(g: Geometry, k: int, mesh: Mesh | None) -> Shape:
 def inertia_shape(body: Body) -> Shape | None:
     """The sphere, cylinder or box of the body's mass and moments of inertia; None for a body without mass.
 
-    Moments no solid can have (published figures do that) lose what exceeds the possible.
+    Moments no solid can have (some published ones are so) lose what exceeds the possible.
     """
     if body.mass <= 0 or not np.any(body.inertia):
         return None

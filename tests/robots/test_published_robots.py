@@ -1,4 +1,4 @@
-"""The zoo has the published figures, bit for bit, in the published order."""
+"""The zoo has the published parameters, bit for bit, in the published order."""
 
 import numpy as np
 import pytest
@@ -7,25 +7,25 @@ from kinloop import robots
 from kinloop.clusters import grow
 from kinloop.model import LinearCoupling
 
-from . import figures as fig
+from . import published
 
-NAMES = fig.names() or [pytest.param("none", marks=pytest.mark.skip("no shared/figures beside the repository"))]
+NAMES = published.names() or [pytest.param("none", marks=pytest.mark.skip("no shared/figures beside the repository"))]
 
 
 @pytest.fixture(params=NAMES)
 def pair(request):
-    return fig.figures(request.param), robots.mechanism(request.param)
+    return published.parameters(request.param), robots.mechanism(request.param)
 
 
 def test_every_published_robot_is_in_the_zoo():
-    assert set(fig.names()) <= set(robots.names())
+    assert set(published.names()) <= set(robots.names())
 
 
 def test_bodies_and_joints_are_bitwise_as_published(pair):
-    figures, m = pair
-    assert [b.name for b in m.bodies] == [b["name"] for b in figures["bodies"]]
-    assert m.gravity.tolist() == figures["gravity"]
-    for body, joint, b, j in zip(m.bodies, m.joints, figures["bodies"], figures["joints"], strict=True):
+    given, m = pair
+    assert [b.name for b in m.bodies] == [b["name"] for b in given["bodies"]]
+    assert m.gravity.tolist() == given["gravity"]
+    for body, joint, b, j in zip(m.bodies, m.joints, given["bodies"], given["joints"], strict=True):
         assert body.mass == b["mass"]
         assert body.com.tolist() == b["com"]
         assert body.inertia.tolist() == b["inertia_about_com"]
@@ -38,9 +38,9 @@ def test_bodies_and_joints_are_bitwise_as_published(pair):
 
 
 def test_gears_and_belts_are_as_published(pair):
-    figures, m = pair
+    given, m = pair
     expected = {}
-    for cluster in figures["clusters"]:
+    for cluster in given["clusters"]:
         c = cluster["constraint"]
         if c["kind"] == "linear":
             order, independent = c["coordinate_order"], cluster["independent_joints"]
@@ -56,8 +56,8 @@ def test_gears_and_belts_are_as_published(pair):
 
 
 def test_contact_points_are_frames(pair):
-    figures, m = pair
-    points = figures["contact_points"]
+    given, m = pair
+    points = given["contact_points"]
     assert [(f.name, f.body, f.placement.p.tolist()) for f in m.frames] == [
         (p["name"], p["body"], p["offset"]) for p in points
     ]
@@ -67,12 +67,12 @@ def test_contact_points_are_frames(pair):
 
 def test_clusters_and_independent_coordinates_are_as_published(pair):
     """A published cluster of several bodies without a constraint is as many clusters here, in the same order."""
-    figures, m = pair
+    given, m = pair
     tree = grow(m)
     top = tree.top
-    assert tree.nv == figures["nv"]
+    assert tree.nv == given["nv"]
     ours = iter(tree)
-    for c in figures["clusters"]:
+    for c in given["clusters"]:
         free = c["constraint"]["kind"] == "none"
         mine = [next(ours) for _ in (c["bodies"] if free else [0])]
         assert [top.bodies[i].name for cluster in mine for i in cluster.bodies] == c["bodies"]

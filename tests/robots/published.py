@@ -1,4 +1,4 @@
-"""The published figures beside the repository, where they are; tests that need them skip where they are not."""
+"""The published parameters beside the repository, where they are; tests that need them skip where they are not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def names(folder: str = "", suffix: str = "") -> list[str]:
     return sorted(p.name.removesuffix(f"{suffix}.json") for p in (FOLDER / folder).glob(f"*{suffix}.json"))
 
 
-def figures(name: str) -> dict[str, Any]:
+def parameters(name: str) -> dict[str, Any]:
     return _read(FOLDER / f"{name}.json")
 
 
@@ -25,5 +25,5 @@ def vectors(name: str) -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, Any]:
     if not path.exists():
-        pytest.skip(f"no figures at {path.name}: the folder shared/figures is not beside the repository")
+        pytest.skip(f"no parameters at {path.name}: the folder shared/figures is not beside the repository")
     return json.loads(path.read_text(encoding="utf-8"))
