@@ -6,7 +6,7 @@ relative error against dense_kkt where the answer can be read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,14 +18,14 @@ CALL, ONE, ALL = "one call", "batch, one core", "batch, all cores"
 """Modes of a record."""
 
 
-def one_call(kernel: Any, inputs: Sequence[Array], name: str = "kinloop") -> Peer:
+def one_call(kernel: Callable[..., Any], inputs: Sequence[Array], name: str = "kinloop") -> Peer:
     """A kernel called for one state, with inputs and outputs ready."""
     arguments = (*inputs, *(np.array(x) for x in _as_tuple(kernel(*inputs))))
     return Peer(name, lambda: kernel(*arguments), lambda: np.array(_as_tuple(kernel(*inputs))[0]))
 
 
 def batch_call(
-    kernel: Any, inputs: Sequence[Array], batch: int, threads: int | None = 1, name: str = "kinloop"
+    kernel: Callable[..., Any], inputs: Sequence[Array], batch: int, threads: int | None = 1, name: str = "kinloop"
 ) -> Peer:
     """A kernel called for a batch of equal states, with inputs and outputs ready."""
     many = [np.repeat(x[None], batch, axis=0) for x in inputs]

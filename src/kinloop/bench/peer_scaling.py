@@ -19,10 +19,12 @@ CHAINS = {"four_bar_chain": "chain of four-bars", "geared_chain": "geared chain"
 
 
 def sizes(effort: Effort) -> list[int]:
+    """Numbers of links."""
     return [2, 8, 20] if effort.quick else [1, 2, 4, 8, 12, 20, 40]
 
 
 def tasks(effort: Effort) -> dict[str, Callable[[], Any]]:
+    """Every chain at every length."""
     return {
         f"{name} {n}": partial(compare, partial(robots.load, name, links=n), effort)
         for n in sizes(effort)
@@ -48,6 +50,7 @@ def curves(data: dict[str, Any], name: str) -> dict[str, tuple[list[int], list[f
 
 
 def show(data: dict[str, Any]) -> Section:
+    """Curves over the links, and ratios to every peer."""
     plots = [
         Plot(f"growth_{name}", f"Forward dynamics, {title}", curves(data, name), x="links", y="[µs]", log=True)
         for name, title in CHAINS.items()

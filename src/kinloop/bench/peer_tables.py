@@ -48,6 +48,7 @@ def pick(entry: dict[str, Any], quantity: str, mode: str) -> list[dict[str, Any]
 
 
 def show(data: dict[str, Any]) -> Section:
+    """All tables, a plot of forward dynamics, and what to know about the peers."""
     tables = [forward_table(data)]
     tables += [t for t in (other_table(data), batch_table(data), step_table(data)) if t.rows]
     return Section(
@@ -59,6 +60,7 @@ def show(data: dict[str, Any]) -> Section:
 
 
 def forward_table(data: dict[str, Any]) -> Table:
+    """One call of forward dynamics, ours and everybody else's."""
     rows = []
     for name, entry in data.items():
         ours, *others = pick(entry, "forward dynamics", CALL)
@@ -98,16 +100,19 @@ COLUMNS = ["robot", "question", "mode", "ratio", "kinloop [µs]", "peer", "[µs]
 
 
 def other_table(data: dict[str, Any]) -> Table:
+    """One call of whatever else was asked."""
     rows = _rows(data, lambda r: r["mode"] == CALL and r["quantity"] not in ("forward dynamics", "step"))
     return Table("Inverse dynamics, mass matrix, Delassus matrix, one call", COLUMNS, rows)
 
 
 def batch_table(data: dict[str, Any]) -> Table:
+    """Forward dynamics of batches."""
     rows = _rows(data, lambda r: r["mode"] in (ONE, ALL) and r["quantity"] == "forward dynamics")
     return Table("Forward dynamics of batches, per state", COLUMNS, rows)
 
 
 def step_table(data: dict[str, Any]) -> Table:
+    """Simulated steps."""
     rows = [r[:7] for r in _rows(data, lambda r: r["quantity"] == "step")]
     return Table("Simulated steps of 1 ms without contact, per step", COLUMNS[:7], rows)
 
@@ -127,6 +132,7 @@ def bars(data: dict[str, Any]) -> Plot:
 
 
 def notes(data: dict[str, Any]) -> list[str]:
+    """Which peers are missing, where one is faster, what they can and cannot express."""
     out = [f"{text}; its columns are empty." for text in missing().values()]
     faster = [
         f"{name}, {r['quantity']}, {r['mode']}: {r['who']} takes {digits(r['us'])} µs, kinloop {digits(own['us'])} µs"

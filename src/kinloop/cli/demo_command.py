@@ -27,7 +27,16 @@ CROUCH = 1.1
 
 LINKS = ("hip-clamp-to-gimbal", "gimbal-to-thigh", "thigh-to-shin", "shin-to-foot")
 
+TRIALS, STRIDES = 20, 5
+"""Corrections of the lean until the robot is balanced, and steps in which the legs go from one to the next."""
+BALANCED = 1e-4
+"""The centre of mass is so near to the middle of the feet [m]."""
+LEG = 0.4
+"""How far the feet move forward per radian of lean [m]."""
+
 DT = 1e-3
+PUSH = 0.08
+"""Standard deviation of the velocities with which a batch starts [rad/s, m/s]."""
 
 KP, KD = 3.0, 0.05
 """Gains of the motors' servos, at the rotors [N m/rad, N m s/rad]."""
@@ -79,17 +88,17 @@ def crouched(robot: kl.Robot) -> np.ndarray:
     at = [robot.tree.top.q_of[robot.tree.top.joint_index[name]].start for name in links]
     lean = 0.5 * CROUCH
     q = posed.neutral()
-    for _ in range(20):
+    for _ in range(TRIALS):
         wanted = np.array(2 * [0.0, -lean, CROUCH, lean - CROUCH])
         step = np.zeros(posed.nv)
-        step[places] = (wanted - q[at]) / 5
-        for _ in range(5):
+        step[places] = (wanted - q[at]) / STRIDES
+        for _ in range(STRIDES):
             q = posed.integrate(q, step)
         feet = np.mean([robot.frame_pose(q, f.name)[:3, 3] for f in robot.mechanism.frames], axis=0)
         ahead = float(robot.center_of_mass(q)[0] - feet[0])
-        if abs(ahead) < 1e-4:
+        if abs(ahead) < BALANCED:
             break
-        lean += ahead / 0.4
+        lean += ahead / LEG
     return q
 
 
@@ -106,5 +115,5 @@ def targets(robot: kl.Robot, q: np.ndarray) -> np.ndarray:
 
 def run_batch(one: Run, q0: np.ndarray, rows: int, controls: np.ndarray, seconds: float) -> Run:
     """Many landings at once, each with a push of its own."""
-    v0 = 0.08 * np.random.default_rng(0).normal(size=(rows, one.sim.robot.nv))
+    v0 = PUSH * np.random.default_rng(0).normal(size=(rows, one.sim.robot.nv))
     return run(one.sim, np.tile(q0, (rows, 1)), v0, controls, seconds, ("q",))

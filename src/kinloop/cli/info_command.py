@@ -31,6 +31,7 @@ def notes(robot: kl.Robot) -> Table:
 
 
 def sizes(robot: kl.Robot) -> Table:
+    """How many coordinates, bodies, loops and couplings there are."""
     m = robot.mechanism
     t = table(robot.name, "quantity", "value", "meaning", numbers=("value",))
     add(t, "nq", robot.nq, "positions of all tree joints, q")
@@ -44,6 +45,7 @@ def sizes(robot: kl.Robot) -> Table:
 
 
 def bodies(robot: kl.Robot) -> Table:
+    """Every body with its mass and its joint."""
     t = table("Bodies", "#", "body", "mass [kg]", "joint", "type", "axis", "parent", numbers=("#", "mass [kg]"))
     for i, (b, j) in enumerate(zip(robot.mechanism.bodies, robot.mechanism.joints, strict=True)):
         add(t, i, b.name, f"{b.mass:.6g}", j.name, j.type.name, _axis(j), j.parent)
@@ -104,6 +106,7 @@ def between(part: Loop | Coupling) -> str:
 
 
 def clusters(robot: kl.Robot) -> Table:
+    """Every cluster: its bodies, where it hangs, and which coordinates are independent."""
     tree, names = robot.tree, robot.body_names
     t = table("Clusters", "#", "bodies", "parent", "output bodies", "independent", "chosen by", numbers=("#", "parent"))
     for c in tree:

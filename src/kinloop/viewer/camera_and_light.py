@@ -13,7 +13,7 @@ from kinloop.viewer.robot_look import Look
 
 
 def bounding_box(look: Look, R: Array, p: Array) -> tuple[Array, Array]:
-    """Lowest and highest corner of a box that holds all shapes at all poses R (..., bodies, 3, 3), p (..., bodies, 3)."""
+    """Lowest and highest corner of a box that holds all shapes, at all poses of R (..., bodies, 3, 3) and p."""
     low, high = [p.reshape(-1, 3).min(axis=0)], [p.reshape(-1, 3).max(axis=0)]
     for i, shapes in enumerate(look.shapes):
         for s in shapes:

@@ -87,6 +87,7 @@ class Scene:
             self.arrows.visible = bool(shown.any())
 
     def show_axes(self, shown: bool) -> None:
+        """Show or hide the axes of all body frames."""
         for node in self.bodies:
             node.show_axes = shown
 

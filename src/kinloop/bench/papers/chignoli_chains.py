@@ -27,6 +27,7 @@ RANDOM = {"geared_chain": "Robot A", "belt_chain": "Robot B"}
 
 
 def sizes(effort: Effort) -> list[int]:
+    """Numbers of links."""
     return [2, 6, 12, 24] if effort.quick else [2, 4, 6, 8, 12, 16, 20, 24]
 
 
@@ -54,6 +55,7 @@ def measure(
 
 
 def tasks(effort: Effort) -> dict[str, Callable[[], Any]]:
+    """Both chains at every length, as they are and with random ratios."""
     out: dict[str, Callable[[], Any]] = {}
     exact = {"forward_dynamics": ("cluster_aba", "projection", "lagrange")}
     for n in sizes(effort):
@@ -90,6 +92,7 @@ FIGURES = [
 
 
 def show(data: dict[str, Any]) -> Section:
+    """Curves over the links, and a table of their ends."""
     plots, rows = [], []
     for plot, name, quantity, title in FIGURES:
         methods = [m for m in METHODS[quantity] if curve(data, name, quantity, m, "call_us")[0]]
@@ -119,6 +122,7 @@ def _row(data: dict[str, Any], name: str, quantity: str, method: str) -> list[st
 
 
 def notes(data: dict[str, Any]) -> list[str]:
+    """From which length on the cluster algorithm wins."""
     out = []
     for name, title in (*CHAINS.items(), ("Robot A", "Robot A"), ("Robot B", "Robot B")):
         x, ours = curve(data, name, "forward_dynamics", "cluster_aba", "call_us")

@@ -35,6 +35,7 @@ def measure(name: str, effort: Effort, options: dict[str, Any] | None = None) ->
 
 
 def tasks(effort: Effort) -> dict[str, Callable[[], Any]]:
+    """The six robots."""
     return {name: partial(measure, name, effort) for name in ROBOTS}
 
 
@@ -44,6 +45,7 @@ def more(entries: dict[str, Any], method: str, cluster: str, key: str) -> float:
 
 
 def show(data: dict[str, Any]) -> Section:
+    """Two tables and a plot per quantity."""
     tables, plots = [], []
     for quantity in TABLES:
         tables.append(relative_table(data, quantity))
@@ -59,6 +61,7 @@ def show(data: dict[str, Any]) -> Section:
 
 
 def relative_table(data: dict[str, Any], quantity: str) -> Table:
+    """Percent of the cluster algorithm, ours beside the printed ones."""
     number, cluster, _ = TABLES[quantity]
     columns = ["method", "robot", "call", "batch", "operations", "paper"]
     rows = []
@@ -72,6 +75,7 @@ def relative_table(data: dict[str, Any], quantity: str) -> Table:
 
 
 def absolute_table(data: dict[str, Any], quantity: str) -> Table:
+    """Times, operations and errors of every method."""
     number, cluster, _ = TABLES[quantity]
     rows = []
     for name, title in ROBOTS.items():
@@ -88,6 +92,7 @@ def absolute_table(data: dict[str, Any], quantity: str) -> Table:
 
 
 def bars(data: dict[str, Any], quantity: str) -> Plot:
+    """Times of one call, a bar per robot and method."""
     _, cluster, shown = TABLES[quantity]
     names = [n for n in ROBOTS if n in data]
     series = {

@@ -58,10 +58,12 @@ def measure() -> dict[str, Any]:
 
 
 def tasks(effort: Effort) -> dict[str, Callable[[], Any]]:
+    """One leg."""
     return {"mit_humanoid_leg": measure}
 
 
 def show(data: dict[str, Any]) -> Section:
+    """Errors of the torques beside the printed ones, and the torques over time."""
     found = data["mit_humanoid_leg"]
     rows = []
     for joint, methods in found["errors"].items():

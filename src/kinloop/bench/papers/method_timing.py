@@ -10,13 +10,14 @@ import numpy as np
 from kinloop.bench.contenders import CALL, ONE, batch_call, one_call, relative_error, timed
 from kinloop.bench.peers import Array, Peer
 from kinloop.bench.timing import Effort
+from kinloop.compiler import Kernel
 from kinloop.robot import Robot
 
 
 class Case(NamedTuple):
     """A kernel, what it is called with, and its first output by dense_kkt."""
 
-    kernel: Any
+    kernel: Kernel
     inputs: Sequence[Array]
     exact: Array
 

@@ -69,6 +69,7 @@ def tips(robot: Robot) -> list[MotionConstraint]:
 
 
 def tasks(effort: Effort) -> dict[str, Callable[[], Any]]:
+    """Lines of Table II whose robots are installed, then chains and ladders of several sizes."""
     out: dict[str, Callable[[], Any]] = {}
     installed = available_trees()
     for label, (name, held) in CASES.items():
@@ -84,6 +85,7 @@ def tasks(effort: Effort) -> dict[str, Callable[[], Any]]:
 
 
 def show(data: dict[str, Any]) -> Section:
+    """Both tables, and times over the sizes of chains and ladders."""
     plots = []
     for kind, title, x in (
         ("chain", "Chains held at the tip (Figure 4a)", "links"),
@@ -100,11 +102,13 @@ def show(data: dict[str, Any]) -> Section:
 
 
 def curve(data: dict[str, Any], kind: str, method: str) -> tuple[list[int], list[float]]:
+    """Microseconds of one call over the size of a kind of robot."""
     labels = [k for k in data if k.startswith(f"{kind} ") and method in data[k]]
     return [int(k.split()[1]) for k in labels], [data[k][method]["call_us"] for k in labels]
 
 
 def table(data: dict[str, Any]) -> Table:
+    """Times, operations and errors of every method, with the printed times."""
     rows = []
     for label in (k for k in CASES if k in data):
         printed = dict(zip(SATHYA_METHODS, SATHYA_TABLE_II[label], strict=True))
@@ -142,6 +146,7 @@ def percents(data: dict[str, Any]) -> Table:
 
 
 def notes(data: dict[str, Any]) -> list[str]:
+    """Where the order of the methods differs from the paper."""
     out = ["The soft methods let every row yield by a compliance: their error is that softness, not rounding."]
     late = [k for k in CASES if k in data and data[k]["pv_early"]["call_us"] > data[k]["pv"]["call_us"]]
     if late:

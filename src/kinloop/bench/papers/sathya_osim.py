@@ -75,6 +75,7 @@ def softness_table(found: dict[str, Any]) -> Table:
 
 
 def tasks(effort: Effort) -> dict[str, Callable[[], Any]]:
+    """Lines of Table II whose robots are installed, stalks, and soft constraints on Talos."""
     out: dict[str, Callable[[], Any]] = {}
     installed = available_trees()
     for label, (name, _) in CASES.items():
@@ -106,6 +107,7 @@ def ratio_curve(entry: dict[str, list[int]]) -> tuple[list[int], list[float]]:
 
 
 def show(data: dict[str, Any]) -> Section:
+    """Operations for the inverse OSIM, where the curves cross, and what softness costs."""
     rows = [[stand_in(k), *(str(data[k][m]) for m in METHODS)] for k in CASES if k in data]
     tables = [Table("Figure 2a-d: operations to solve with the OSIM", ["robot", *METHODS.values()], rows)]
     stalks = {k: v for k, v in data.items() if k.startswith("stalk")}
@@ -136,6 +138,7 @@ def show(data: dict[str, Any]) -> Section:
 
 
 def notes(stalks: dict[str, Any]) -> list[str]:
+    """From how many branches on EFPA needs fewer operations."""
     found = {int(k.split()[1]): crossing(v) for k, v in stalks.items()}
     finite = [n for n, at in found.items() if np.isfinite(at)]
     if not finite:
