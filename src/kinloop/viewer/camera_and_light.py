@@ -19,9 +19,9 @@ def bounding_box(look: Look, R: Array, p: Array) -> tuple[Array, Array]:
         for s in shapes:
             centre, half = half_extent(s)
             at = p[..., i, :] + R[..., i, :, :] @ (s.placement.p + s.placement.R @ centre)
-            reach = np.abs(R[..., i, :, :] @ s.placement.R) @ half
-            low.append((at - reach).reshape(-1, 3).min(axis=0))
-            high.append((at + reach).reshape(-1, 3).max(axis=0))
+            extent = np.abs(R[..., i, :, :] @ s.placement.R) @ half
+            low.append((at - extent).reshape(-1, 3).min(axis=0))
+            high.append((at + extent).reshape(-1, 3).max(axis=0))
     a, b = np.min(low, axis=0), np.max(high, axis=0)
     return (a, b) if np.linalg.norm(b - a) > 1e-6 else (a - 0.1, b + 0.1)
 

@@ -43,8 +43,8 @@ def draw_ground(api: Any, ground: Ground, low: Array, high: Array, size: float) 
 
 def covers(ground: Ground, area: tuple[Array, Array], low: Array, high: Array) -> bool:
     """Whether ground drawn for one pair of corners will do for another: planes reach far, meshes do not."""
-    reach = 50.0 if isinstance(ground, Plane) else 0.5
-    room = reach * float(np.linalg.norm(area[1] - area[0]))
+    margin = 50.0 if isinstance(ground, Plane) else 0.5
+    room = margin * float(np.linalg.norm(area[1] - area[0]))
     return bool(np.all(low[:2] >= area[0][:2] - room) and np.all(high[:2] <= area[1][:2] + room))
 
 

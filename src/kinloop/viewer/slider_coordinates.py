@@ -55,9 +55,9 @@ class Coordinates:
         d = self.robot.tree.independent_dofs[k]
         joint = top.joints[top.body_of[d]]
         slides = isinstance(joint.type, Prismatic) or (self.places[k] < 0 and d - top.v_of[top.body_of[d]].start >= 3)
-        reach, now = (1.0 if slides else np.pi), self.value(k)
-        low = joint.lower if np.isfinite(joint.lower) and joint.type.nv == 1 else min(-reach, now)
-        high = joint.upper if np.isfinite(joint.upper) and joint.type.nv == 1 else max(reach, now)
+        around, now = (1.0 if slides else np.pi), self.value(k)
+        low = joint.lower if np.isfinite(joint.lower) and joint.type.nv == 1 else min(-around, now)
+        high = joint.upper if np.isfinite(joint.upper) and joint.type.nv == 1 else max(around, now)
         return min(float(low), now), max(float(high), now)
 
     def move(self, k: int, target: float) -> bool:
@@ -80,7 +80,7 @@ class Coordinates:
             if self.places[k] < 0:
                 self.turned[k] += step[k]
             elif abs(self.value(k) - before - step[k]) > 0.5 * abs(step[k]):
-                return False  # the loops took it elsewhere: the end of its reach
+                return False  # the loops took it elsewhere: the end of its way
         return False
 
     def restart(self, q: Array) -> None:

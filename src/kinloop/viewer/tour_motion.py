@@ -9,7 +9,7 @@ from kinloop.robot import Robot
 from kinloop.spatial.transform import Array
 from kinloop.viewer.slider_coordinates import CLOSED
 
-REACH = 0.3
+AMPLITUDE = 0.3
 """How far the coordinates go [rad, m]."""
 
 JUMP = 0.05
@@ -27,7 +27,7 @@ def tour(robot: Robot, seconds: float, fps: float = 40.0) -> tuple[Array, Array]
     q, Q = robot.neutral(), []
     for t in times:
         Q.append(q)
-        q = _ahead(robot, q, REACH * pace / fps * np.cos(pace * t + phase) * moving)
+        q = _ahead(robot, q, AMPLITUDE * pace / fps * np.cos(pace * t + phase) * moving)
     return times, np.array(Q)
 
 

@@ -81,7 +81,7 @@ def growth(x: list[int], y: list[float]) -> float:
     return float(np.log(y[big] / y[half]) / np.log(x[big] / x[half])) if big != half else float("nan")
 
 
-FIGURES = [
+PLOTS = [
     ("figure_11_geared", "geared_chain", "forward_dynamics", "Forward dynamics, geared motors (Figure 11 left)"),
     ("figure_11_belts", "belt_chain", "forward_dynamics", "Forward dynamics, parallel belts (Figure 11 right)"),
     ("figure_13_geared", "geared_chain", "inverse_osim", "Inverse OSIM, geared motors"),
@@ -94,7 +94,7 @@ FIGURES = [
 def show(data: dict[str, Any]) -> Section:
     """Curves over the links, and a table of their ends."""
     plots, rows = [], []
-    for plot, name, quantity, title in FIGURES:
+    for plot, name, quantity, title in PLOTS:
         methods = [m for m in METHODS[quantity] if curve(data, name, quantity, m, "call_us")[0]]
         series = {NAMES[m]: curve(data, name, quantity, m, "call_us") for m in methods}
         plots.append(Plot(plot, title, series, x="links", y="one call [µs]"))
