@@ -7,7 +7,7 @@ from dataclasses import replace
 import kinloop as kl
 from kinloop.model import Builder
 from kinloop.model.joints import Fixed, Free
-from kinloop.robots.solids import bar, box
+from kinloop.robots.solid_inertias import bar, box
 
 
 def crank_rocker(independent: str | None = None) -> kl.Robot:

@@ -8,13 +8,10 @@ installed, gives no contenders.
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,15 +84,6 @@ def missing() -> dict[str, str]:
     }
 
 
-def wheel_file(ending: str) -> Path | None:
-    """A model file of the example-robot-data wheel by the end of its path."""
-    try:
-        files = importlib.metadata.distribution("example-robot-data").files or []
-    except importlib.metadata.PackageNotFoundError:
-        return None
-    return next((Path(str(f.locate())) for f in files if str(f).endswith(ending)), None)
-
-
 def spanning_force(problem: Problem) -> Array:
     """tau placed on the joints it acts on, zero elsewhere."""
     out = np.zeros(problem.robot.n_spanning)
@@ -116,7 +104,6 @@ def loop_points(robot: Robot) -> list[tuple[bool, Ends]]:
     return [points for loop in robot.mechanism.loops for points in _points(robot, loop, count)]
 
 
-@lru_cache(maxsize=64)
 def balls_suffice(robot: Robot) -> bool:
     """Whether balls in place of the hinges that close loops leave as many freedoms."""
     m = robot.mechanism

@@ -99,7 +99,7 @@ def mujoco_xml(robot: Robot) -> str | None:
 
 
 def impossible_inertias(robot: Robot) -> list[str]:
-    """Bodies whose figures no mass distribution can have: MuJoCo computes with others in their place."""
+    """Bodies whose inertia no mass distribution can have: MuJoCo computes with others in their place."""
     out = []
     for b in robot.mechanism.bodies:
         x, y, z = np.sort(np.linalg.eigvalsh(b.inertia))
@@ -146,8 +146,11 @@ class MujocoRobot:
         return out
 
 
-def mujoco_robot(x: Problem) -> MujocoRobot | None:
-    """The robot in MuJoCo at the problem's state; None if MuJoCo cannot say it, refuses it, or is not installed."""
+def mujoco_robot(x: Problem, equalities: str = "") -> MujocoRobot | None:
+    """The robot in MuJoCo at the problem's state; None if MuJoCo cannot say it, refuses it, or is not installed.
+
+    `equalities` are further elements of MJCF's <equality>; bodies are named b0, b1, ... by their index.
+    """
     try:
         import mujoco
     except ImportError:
@@ -156,6 +159,7 @@ def mujoco_robot(x: Problem) -> MujocoRobot | None:
     if xml is None:
         return None
     try:
+        xml = xml.replace("</equality>", equalities + "</equality>")
         return MujocoRobot(mujoco, mujoco.MjModel.from_xml_string(xml), x)
     except ValueError:
         return None  # massless bodies

@@ -195,7 +195,7 @@ def inverse_peers(x: Problem, a: Array) -> list[Peer]:
     q, v, _ = _state(p, x)
     acceleration = (x.robot.spanning_jacobian(x.q) @ a)[p.v_from]
 
-    def call() -> Array:
+    def call() -> Any:
         return p.pin.rnea(p.model, p.data, q, v, acceleration)
 
     return [Peer("pinocchio rnea", call, lambda: p.independent(np.array(call())))]
@@ -208,7 +208,7 @@ def mass_peers(x: Problem) -> list[Peer]:
         return []
     q = x.q[p.q_from]
 
-    def call() -> Array:
+    def call() -> Any:
         return p.pin.crba(p.model, p.data, q)
 
     return [Peer("pinocchio crba", call, lambda: p.matrix(np.array(call())))]
@@ -235,7 +235,7 @@ def delassus_peers(x: Problem, held: Sequence[MotionConstraint]) -> list[Peer]:
     p.pin.initConstraintDynamics(p.model, p.data, constraints, datas)
     q = x.q[p.q_from]
 
-    def call() -> Array:
+    def call() -> Any:
         return p.pin.computeDelassusMatrix(p.model, p.data, q, constraints, datas)
 
     return [Peer("pinocchio computeDelassusMatrix", call, lambda: np.array(call()))]
@@ -251,7 +251,7 @@ def held_peers(x: Problem, held: Sequence[MotionConstraint]) -> list[Peer]:
     settings = p.pin.ProximalSettings(1e-12, 1e-6, 10)
     state = _state(p, x)
 
-    def call() -> Array:
+    def call() -> Any:
         return p.pin.constraintDynamics(p.model, p.data, *state, constraints, datas, settings)
 
     return [Peer("pinocchio constraintDynamics", call, lambda: p.independent(np.array(call())))]

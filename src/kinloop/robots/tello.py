@@ -2,7 +2,7 @@
 
 Hip: two cranks on the hip clamp push two rods that end on the thigh, which hangs in a gimbal below them.
 Knee and ankle: the mean of two cranks turns the shin, their difference pulls the foot by a rod along it.
-Cranks turn with their rotors, geared down by N. Figures: generalized_rbda (ROAM Lab, MIT licence, commit
+Cranks turn with their rotors, geared down by N. Parameters: generalized_rbda (ROAM Lab, MIT licence, commit
 45fa7c4), differentials as derived there from the geometry.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from kinloop import scalar as sc
 from kinloop.model import Builder
-from kinloop.robots.table import add_table, read, symmetric
+from kinloop.robots.body_tables import add_table, read, symmetric
 
 GEAR = 6.0
 
@@ -107,8 +107,8 @@ _FOOT = _link(0.1025, (0.0042, 0, -0.0251), 9.4e-05, 0.0001773, 9.01e-05, 0, -3.
 def _leg(b: Builder, side: str, y: float) -> None:
     clamp, gimbal, thigh, shin, foot = (f"{side}-{part}" for part in ("hip-clamp", "gimbal", "thigh", "shin", "foot"))
 
-    def add(part: str, parent: str, joint: str, **figures: Any) -> str:
-        return b.body(f"{side}-{part}", parent, joint_name=joint, **figures)
+    def add(part: str, parent: str, joint: str, **parameters: Any) -> str:
+        return b.body(f"{side}-{part}", parent, joint_name=joint, **parameters)
 
     yaw = add("hip-clamp", "torso", f"torso-to-{clamp}", axis="z", at=(0, y, -0.087), **_CLAMP)
     motor = add("hip-clamp-rotor", "torso", f"torso-to-{clamp}-rotor", at=(0, y, -0.026), rotation=_DOWN, **_ROTOR)

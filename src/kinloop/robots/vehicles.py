@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kinloop.model import Builder
-from kinloop.robots.solids import bar, box, disc
+from kinloop.robots.solid_inertias import bar, box, disc
 
 _CORNERS = (("front_left", 1, 1), ("front_right", 1, -1), ("rear_left", -1, 1), ("rear_right", -1, -1))
 

@@ -55,7 +55,7 @@ def quaternions(R: Array) -> Array:
     table = np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
     best = np.argmax(squares, axis=-1)
     q = np.take_along_axis(table, best[..., None, None], axis=-2)[..., 0, :]
-    return q / np.linalg.norm(q, axis=-1, keepdims=True)
+    return np.asarray(q / np.linalg.norm(q, axis=-1, keepdims=True))
 
 
 def between(a: Array, b: Array) -> tuple[Array, Array]:
