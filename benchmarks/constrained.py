@@ -97,9 +97,9 @@ def mujoco_call(x: Any, constraints: list) -> Callable[[], Any] | None:
     held = ""
     for c in constraints:
         body, at = x.robot.frame(c.frame)
-        anchor = " ".join(map(str, at.p))
+        name, anchor = x.robot.body_names[body], " ".join(map(str, at.p))
         held += (
-            f'<weld body1="b{body}"/>' if isinstance(c, kl.Weld) else f'<connect body1="b{body}" anchor="{anchor}"/>'
+            f'<weld body1="{name}"/>' if isinstance(c, kl.Weld) else f'<connect body1="{name}" anchor="{anchor}"/>'
         )
     try:
         model = mujoco.MjModel.from_xml_string(xml.replace("</equality>", held + "</equality>"))
@@ -183,7 +183,7 @@ def count(robot: kl.Robot, quantity: str, method: str, constraints: list) -> int
 
 
 def tips(robot: kl.Robot) -> list:
-    return [kl.Weld(f) for f in robot.mechanism.extras["end_effectors"]]
+    return [kl.Weld(f) for f in robot.mechanism.end_effectors]
 
 
 def figure2(plot: Path | None) -> None:

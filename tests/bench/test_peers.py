@@ -5,7 +5,7 @@ import pytest
 
 from kinloop import robots
 from kinloop.bench import peers_mujoco, peers_pinocchio
-from kinloop.bench.peers import balls_suffice, make_problem, missing
+from kinloop.bench.peers import make_problem, missing
 from kinloop.bench.timing import error
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason="pip install 'kinloop[peers]'")
@@ -43,11 +43,6 @@ def test_what_peers_cannot_say_they_do_not_answer():
     assert not peers_pinocchio.forward_peers(make_problem(robots.load("belt_chain", links=2)))
     assert not peers_mujoco.forward_peers(make_problem(robots.load("rssr")))
     assert not peers_pinocchio.forward_peers(make_problem(robots.load("stewart")))
-
-
-def test_a_point_closes_planar_loops_but_not_those_in_space():
-    assert balls_suffice(robots.load("four_bar"))
-    assert not balls_suffice(robots.load("bricard"))
 
 
 def test_pinocchio_gears_are_mimic_joints():

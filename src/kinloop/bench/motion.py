@@ -81,7 +81,7 @@ def measure(make: Callable[[], Robot], constraints: Any, effort: Effort, batches
 
 
 def tips(robot: Robot) -> list[MotionConstraint]:
-    return [Weld(name) for name in robot.mechanism.extras["end_effectors"]]
+    return [Weld(name) for name in robot.mechanism.end_effectors]
 
 
 def tasks(effort: Effort) -> dict[str, Callable[[], Any]]:

@@ -22,7 +22,7 @@ def link_coordinates(robot: Robot) -> Robot:
 
 
 def end_effectors(robot: Robot) -> tuple[str, ...]:
-    return tuple(robot.mechanism.extras["end_effectors"])
+    return robot.mechanism.end_effectors
 
 
 def contender(robot: Robot, quantity: str, method: str, batch: int) -> tuple[Any, Callable, Callable, float]:

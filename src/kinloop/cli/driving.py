@@ -65,7 +65,7 @@ def _range(values: list[float]) -> str:
 
 def file_motors(robot: kl.Robot) -> list[Motor]:
     """The motors a model file describes."""
-    if not robot.mechanism.extras.get("actuators"):
+    if not robot.mechanism.actuators:
         raise MethodError(f"the model of {robot.name!r} describes no motors; use --motors hold or --motors torque")
     try:
         return model_motors(robot.tree)
@@ -79,7 +79,7 @@ def targets(robot: kl.Robot, motors: list[Motor], q: np.ndarray, choice: str) ->
     u = np.array([m.gear * q[k] if m.kind == "position" else 0.0 for m, k in zip(motors, drive.places, strict=True)])
     if choice != "model":
         return u
-    ranges = [a.get("ctrlrange", (-np.inf, np.inf)) for a in robot.mechanism.extras["actuators"]]
+    ranges = [a.control_range for a in robot.mechanism.actuators]
     return np.clip(u, *np.array(ranges, dtype=float).T)
 
 
@@ -101,7 +101,7 @@ def held_coordinates(robot: kl.Robot) -> list[str]:
     top = robot.tree.top
     places = make_drive(robot.tree, None).place_of
     index = {name: d for d, name in enumerate(top.coordinates)}
-    driven = dict.fromkeys(name for a in robot.mechanism.extras.get("actuators") or () for name in a["joints"])
+    driven = dict.fromkeys(name for a in robot.mechanism.actuators for name in a.joints)
     names = [name for name in driven if name in index]
     if not names:
         base = {i for i, t in enumerate(top.types) if top.parent[i] < 0 and t.nv > 1}

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from kinloop.io.shared.entries import Link
-from kinloop.io.shared.failure import Notes, Where
+from kinloop.io.shared.file_errors import Notes, Where
+from kinloop.io.shared.robot_description import Link
 from kinloop.model import WORLD, Body, Geometry, Joint
 from kinloop.model import joints as jt
 from kinloop.spatial import Transform, apply_pose
@@ -80,7 +80,8 @@ def _nonnegative(lump: Lump, I: np.ndarray) -> np.ndarray:
         raise lump.where.error(
             f"body {lump.name!r} has the negative principal moment {moments[0]:.4g} kg m^2; correct its inertia"
         )
-    return (axes * np.maximum(moments, 0.0)) @ axes.T
+    mended: np.ndarray = (axes * np.maximum(moments, 0.0)) @ axes.T
+    return mended
 
 
 def _judge(lump: Lump, I: np.ndarray, carriers: Mapping[str, Joint], geared: set[str], notes: Notes) -> bool:

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from io_compare import same_dynamics
-from io_samples import XML, shared, wheel, write
+from io_samples import MJCF, XML, shared, wheel, write
 
 from kinloop import robots
 from kinloop.clusters import grow, neutral
 from kinloop.errors import ModelError
-from kinloop.io import ModelWarning, load, save, to_urdf_plus
+from kinloop.io import ModelFileError, ModelWarning, load, save, to_urdf_plus
 from kinloop.io.own.write_own import dumps
 from kinloop.model import Mechanism
 from kinloop.model.random import KINDS, random_mechanism
@@ -92,19 +92,76 @@ def test_functions_cannot_be_saved_and_the_error_says_so(tmp_path):
     assert not (tmp_path / "m").exists()
 
 
-def test_extras_and_infinities_survive(tmp_path):
-    m = robots.mechanism("four_bar")
-    m = replace(m, extras={"warnings": ["x"], "note": {"a": [1, 2.5, None, True]}, "big": np.inf})
+ANNOTATED = MJCF.replace(
+    "</mujoco>",
+    """<keyframe><key name="up" qpos="0.1 0.2 0 0 1 0 0 0 0 0 1 1 0 0 0"/></keyframe>
+</mujoco>""",
+).replace('kp="10"', 'kp="10" forcerange="-3 4"')
+
+
+def annotated(tmp_path):
+    m = load(write(tmp_path, ANNOTATED))
+    tip, crank = m.frames[0].name, m.joints[0].name
+    return replace(m, motors=(crank,), end_effectors=(tip,), warnings=("told",))
+
+
+def test_annotations_and_infinities_survive(tmp_path):
+    m = annotated(tmp_path)
     save(m, tmp_path / "m.json")
     again = load(tmp_path / "m.json")
-    assert again.extras["note"] == {"a": [1, 2.5, None, True]} and again.joints[0].upper == np.inf
+    assert (
+        m.actuators == again.actuators and len(again.actuators) == 3 and again.actuators[1].force_range == (-3.0, 4.0)
+    )
+    assert m.keyframes == again.keyframes and again.keyframes[0].name == "up" and len(again.keyframes[0].q) == 15
+    assert (again.motors, again.end_effectors, again.inactive) == (m.motors, m.end_effectors, ("equality1",))
+    assert again.warnings == ("told",) and again.source == str(tmp_path / "m.json") and m.source.endswith("model.xml")
+    assert [(g.kind, g.size) for g in again.world_geometry] == [("plane", (1.0, 1.0))]
+    assert again.joints[1].upper == np.inf and again.actuators[0].force_range == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize(
+    "change, match",
+    [
+        (lambda c: c.update(warnings=5), "m.json:1: warnings: warnings is 5; give a list of texts"),
+        (lambda c: c.update(motors=[1]), "motors: motors is 1; give a text"),
+        (lambda c: c.update(end_effectors={}), "end_effectors: end_effectors is {}; give a list of texts"),
+        (lambda c: c.update(inactive="x"), "inactive: inactive is 'x'; give a list of texts"),
+        (lambda c: c.update(actuators=5), "actuators: must be a list of entries"),
+        (lambda c: c.update(keyframes=["home"]), r"keyframes\[0\] None: must be an object with named fields"),
+        (lambda c: c["keyframes"][0].update(q="x"), r"keyframes\[0\] 'up': q is 'x'; give a number"),
+        (lambda c: c["keyframes"][0].pop("q"), r"keyframes\[0\] 'up': lacks the field 'q'"),
+        (lambda c: c["actuators"][0].update(kind="magic"), r"actuators\[0\] 'ma': .*the kind 'magic'"),
+        (lambda c: c["actuators"][0].update(gain=[1, 2]), r"'ma': gain is \[1, 2\]; give a list of three numbers"),
+        (lambda c: c["actuators"][0].update(exact=1), "'ma': exact is 1; give true or false"),
+        (lambda c: c["actuators"][0].update(control_range=[1]), "'ma': control_range is .*a list of two numbers"),
+        (lambda c: c["actuators"][0].update(transmission={}), "'ma': transmission must be a list of objects"),
+        (lambda c: c["actuators"][1].update(transmission=[{"joint": "a"}]), "'pb': lacks the field 'gear'"),
+        (lambda c: c["world_geometry"][0].update(kind="blob"), r"world_geometry\[0\] .*geometry 'blob' is not one of"),
+        (lambda c: c["world_geometry"][0].update(color=[1, 0]), "color is .*four numbers"),
+    ],
+)
+def test_mistakes_in_annotations_name_the_element(tmp_path, change, match):
+    content = json.loads(dumps(annotated(tmp_path)))
+    change(content)
+    (tmp_path / "m.json").write_text(json.dumps(content, indent=1))
+    with pytest.raises(ModelFileError, match=match):
+        load(tmp_path / "m.json")
+
+
+def test_fields_that_no_mechanism_has_are_told_of_and_refused_when_strict(tmp_path):
+    content = json.loads(dumps(annotated(tmp_path))) | {"keyframe": []}
+    (tmp_path / "m.json").write_text(json.dumps(content, indent=1))
+    with pytest.warns(ModelWarning, match="'keyframe': is no field of a mechanism"):
+        assert "keyframe" in load(tmp_path / "m.json").warnings[-1]
+    with pytest.raises(ModelFileError, match="strict=True"):
+        load(tmp_path / "m.json", strict=True)
 
 
 @pytest.mark.parametrize(
     "change, match",
     [
         (lambda c: c.update(format="x"), 'its "format" must be'),
-        (lambda c: c.update(version=99), "reads version 1"),
+        (lambda c: c.update(version=1), "has version 1; this kinloop reads version 2"),
         (lambda c: c["bodies"][0].pop("name"), r"bodies\[0\] None: lacks the field 'name'"),
         (lambda c: c["bodies"][1].update(mass="heavy"), r"mass is 'heavy'; give a number"),
         (lambda c: c["bodies"][1].update(mass=-1.0), "must not be negative"),
@@ -113,7 +170,7 @@ def test_extras_and_infinities_survive(tmp_path):
         (lambda c: c["joints"][0].update(parent="nobody"), "refers to a missing body"),
         (lambda c: c["joints"][0]["placement"].update(R=[[1, 0, 0], [0, 1, 0], [0, 0, 2]]), "rotation matrix"),
         (lambda c: c["loops"][0].update(kind="knot"), "must be 'joint' or 'rod'"),
-        (lambda c: c.update(extras=[1]), "must be an object"),
+        (lambda c: c["bodies"][0].update(geometry=[1]), "geometry must be a list of objects"),
         (lambda c: c.update(bodies={}), "must be a list"),
     ],
 )
