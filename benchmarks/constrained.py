@@ -98,9 +98,7 @@ def mujoco_call(x: Any, constraints: list) -> Callable[[], Any] | None:
     for c in constraints:
         body, at = x.robot.frame(c.frame)
         name, anchor = x.robot.body_names[body], " ".join(map(str, at.p))
-        held += (
-            f'<weld body1="{name}"/>' if isinstance(c, kl.Weld) else f'<connect body1="{name}" anchor="{anchor}"/>'
-        )
+        held += f'<weld body1="{name}"/>' if isinstance(c, kl.Weld) else f'<connect body1="{name}" anchor="{anchor}"/>'
     try:
         model = mujoco.MjModel.from_xml_string(xml.replace("</equality>", held + "</equality>"))
     except ValueError:

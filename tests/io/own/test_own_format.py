@@ -1,18 +1,15 @@
-"""kinloop's own format keeps every bit; URDF+ keeps the dynamics; what is not text is refused."""
+"""kinloop's own format keeps every bit; what is not text is refused."""
 
 import json
-import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from io_compare import same_dynamics
-from io_samples import MJCF, XML, shared, wheel, write
+from io_samples import MJCF, REAL, XML, real_mechanism, write
 
 from kinloop import robots
-from kinloop.clusters import grow, neutral
 from kinloop.errors import ModelError
-from kinloop.io import ModelFileError, ModelWarning, load, save, to_urdf_plus
+from kinloop.io import ModelFileError, ModelWarning, load, save
 from kinloop.io.own.write_own import dumps
 from kinloop.model import Mechanism
 from kinloop.model.random import KINDS, random_mechanism
@@ -56,39 +53,20 @@ def test_random_mechanisms_round_trip(tmp_path, kind):
         pytest.skip("holds a Python function")
     save(m, tmp_path / "m.json")
     assert same(m, load(tmp_path / "m.json"))
-    to_urdf_plus(m, tmp_path / "m.urdf")
-    a, b = grow(m), grow(load(tmp_path / "m.urdf", accept_inertia=True))
-    assert same_dynamics(a, b, neutral(a), np.random.default_rng(0)) < 1e-8
 
 
-def real_files():
-    plus = [f"urdf_plus/{name}.urdf" for name in ("mini_cheetah", "planar_leg_linkage")]
-    parallel = [f"parallel/{name}/robot.urdf" for name in ("5bar_linkage", "cassie_like")]
-    names = [*plus, *parallel, "menagerie/agility_cassie/cassie.xml", "menagerie/robotiq_2f85/2f85.xml"]
-    return [*names, "talos_full_v2.urdf", "cassie_v2.sdf", "tiago_pro.urdf"]
-
-
-@pytest.mark.parametrize("name", real_files())
+@pytest.mark.parametrize("name", REAL)
 def test_real_files_round_trip(tmp_path, name):
-    path = shared(name) if "/" in name else next((p for p in wheel(name)), None)
-    if path is None:
-        pytest.skip("example-robot-data is not installed")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)
-        m = load(path)
+    m = real_mechanism(name)
     save(m, tmp_path / "m.json")
     again = load(tmp_path / "m.json")
     assert same(m, again)
-    to_urdf_plus(m, tmp_path / "m.urdf")
-    a, b = grow(m), grow(load(tmp_path / "m.urdf"))
-    assert same_dynamics(a, b, neutral(a), np.random.default_rng(0)) < 1e-10
 
 
 def test_functions_cannot_be_saved_and_the_error_says_so(tmp_path):
     m = robots.mechanism("tello")
-    for write_file in (save, to_urdf_plus):
-        with pytest.raises(ModelError, match=r"'left-hip-differential' is a Python function"):
-            write_file(m, tmp_path / "m")
+    with pytest.raises(ModelError, match=r"'left-hip-differential' is a Python function, which no file can hold"):
+        save(m, tmp_path / "m")
     assert not (tmp_path / "m").exists()
 
 

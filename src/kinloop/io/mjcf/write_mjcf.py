@@ -63,9 +63,6 @@ def mjcf_text(robot: AnyRobot, options: MjcfOptions | None = None) -> str:
     out.open("mujoco", model=m.name)
     out.empty("compiler", angle="radian", balanceinertia="true" if options.balance_inertia else "false")
     out.empty("option", gravity=m.gravity, timestep=options.timestep)
-    out.open("default")
-    out.empty("equality", solref=options.solref, solimp=options.solimp)
-    out.close("default")
     out.open("worldbody")
     _write_bodies(out, m, closures.sites, options.bare)
     out.close("worldbody")
@@ -78,7 +75,7 @@ def mjcf_text(robot: AnyRobot, options: MjcfOptions | None = None) -> str:
     out.close("tendon")
     out.open("equality")
     for tag, attributes in closures.equalities:
-        out.empty(tag, **attributes)
+        out.empty(tag, **attributes, solref=options.solref, solimp=options.solimp)
     out.close("equality")
     out.close("mujoco")
     return out.text()
