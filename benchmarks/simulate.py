@@ -99,10 +99,15 @@ class MuJoCo:
         return total / STEPS
 
 
+def at_home(robot: kl.Robot) -> np.ndarray:
+    """The keyframe "home" of a model file."""
+    return np.array({k.name: k.q for k in robot.mechanism.keyframes}["home"])
+
+
 def go1(folder: Path) -> tuple[Ours, MuJoCo]:
     path = folder / "unitree_go1" / "scene.xml"
     robot = kl.load(path)
-    q = np.array(robot.mechanism.extras["keyframes"]["home"])
+    q = at_home(robot)
     feet = shapes(robot, "sphere", "calf")
     sim = Simulator(robot, DT, ground=Plane(0.8), contacts=feet, motors="model", iterations=ITERATIONS)
     target = q[7:].copy()
@@ -113,9 +118,9 @@ def go1(folder: Path) -> tuple[Ours, MuJoCo]:
 def cassie(folder: Path) -> tuple[Ours, MuJoCo]:
     path = folder / "agility_cassie" / "scene.xml"
     robot = kl.load(path)
-    q = robot.close(np.array(robot.mechanism.extras["keyframes"]["home"]))
+    q = robot.close(at_home(robot))
     feet = shapes(robot, "capsule", "foot")
-    joints = [next(iter(a["joints"])) for a in robot.mechanism.extras["actuators"]]
+    joints = [a.joints[0] for a in robot.mechanism.actuators]
     gains = [STANCE[j.split("-", 1)[1]] for j in joints]
     servos = [Motor(j, "position", kp, 0.03 * kp) for j, kp in zip(joints, gains, strict=True)]
     sim = Simulator(robot, DT, ground=Plane(1.0), contacts=feet, motors=servos, iterations=ITERATIONS)

@@ -24,7 +24,7 @@ def operations(robot: kl.Robot, method: str, constraints: list, quantity: str = 
 
 
 def held_tips(robot: kl.Robot) -> list:
-    return [kl.Weld(f) for f in robot.mechanism.extras["end_effectors"]]
+    return [kl.Weld(f) for f in robot.mechanism.end_effectors]
 
 
 @pytest.fixture(scope="module")
@@ -274,7 +274,7 @@ def test_trees_agree_with_pinocchio() -> None:
     from kinloop.bench.peers_pinocchio import pinocchio_robot
 
     robot = kl.robots.load("stalk", length=3, branches=1, branch=6)
-    tips = robot.mechanism.extras["end_effectors"]
+    tips = robot.mechanism.end_effectors
     q, v = robot.random_state(0)
     tau = np.linspace(-1, 1, robot.nv)
     p = pinocchio_robot(robot)

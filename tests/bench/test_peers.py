@@ -7,21 +7,7 @@ import pytest
 
 from kinloop import robots
 from kinloop.bench import peers_mujoco, peers_pinocchio
-from kinloop.bench.peers import balls_suffice, batch_for, loop_points, make_problem, missing, spanning_force
-
-
-def test_a_point_closes_planar_loops_but_not_those_in_space():
-    assert balls_suffice(robots.load("four_bar"))
-    assert not balls_suffice(robots.load("bricard"))
-
-
-def test_a_hinge_in_space_is_two_points_on_its_axis():
-    (near, far) = loop_points(robots.load("bricard"))
-    assert near[0] is far[0] is False
-    for (body, a), (same, b) in zip(near[1], far[1], strict=True):
-        assert body == same
-        assert np.linalg.norm(b.p - a.p) == pytest.approx(0.1)
-    assert len(loop_points(robots.load("four_bar"))) == 1
+from kinloop.bench.peers import batch_for, make_problem, missing, spanning_force
 
 
 def test_forces_stand_on_the_independent_joints():

@@ -62,7 +62,7 @@ def test_contact_points_are_frames(pair):
         (p["name"], p["body"], p["offset"]) for p in points
     ]
     assert all(np.array_equal(f.placement.R, np.eye(3)) for f in m.frames)
-    assert m.extras.get("end_effectors", ()) == tuple(p["name"] for p in points if p["is_end_effector"])
+    assert m.end_effectors == tuple(p["name"] for p in points if p["is_end_effector"])
 
 
 def test_clusters_and_independent_coordinates_are_as_published(pair):

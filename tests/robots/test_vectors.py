@@ -107,7 +107,7 @@ def test_loop_equations(case):
 
 def test_inverse_osim(case):
     robot, s, q, _ = case
-    frames = robot.mechanism.extras.get("end_effectors", ())
+    frames = robot.mechanism.end_effectors
     if frames:
         assert_near(robot.inverse_osim(q, frames), s["inverse_osim"])
         for frame, J in s["end_effector_jacobian_body"].items():

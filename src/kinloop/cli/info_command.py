@@ -25,7 +25,7 @@ def info(name: Name, option: Options = None, floating: Floating = None) -> None:
 def notes(robot: kl.Robot) -> Table:
     """What the model file said that the robot does not have, or has with reservations."""
     t = table("Warnings", "warning")
-    for text in robot.mechanism.extras.get("warnings", ()):
+    for text in robot.mechanism.warnings:
         add(t, text)
     return t
 

@@ -90,7 +90,7 @@ def _range(values: list[float]) -> str:
 
 def file_motors(robot: kl.Robot) -> list[Motor]:
     """The motors a model file describes."""
-    if not robot.mechanism.extras.get("actuators"):
+    if not robot.mechanism.actuators:
         raise MethodError(f"the model of {robot.name!r} describes no motors; use --motors hold or --motors torque")
     try:
         return model_motors(robot.tree)
@@ -104,9 +104,8 @@ def targets(robot: kl.Robot, motors: list[Motor], q: np.ndarray, from_file: bool
     u = np.array([m.gear * q[k] if m.kind == "position" else 0.0 for m, k in zip(motors, drive.places, strict=True)])
     if not from_file:
         return u
-    ranges = [a.get("ctrlrange", (-np.inf, np.inf)) for a in robot.mechanism.extras["actuators"]]
-    low, high = np.array(ranges, dtype=float).T
-    return np.asarray(np.clip(u, low, high))
+    ranges = [a.control_range for a in robot.mechanism.actuators]
+    return np.asarray(np.clip(u, *np.array(ranges, dtype=float).T))
 
 
 def holding_servos(robot: kl.Robot, q: np.ndarray, kp: float | None, kd: float | None) -> list[Motor]:
@@ -138,7 +137,7 @@ def held_coordinates(robot: kl.Robot) -> list[str]:
     top = robot.tree.top
     places = make_drive(robot.tree, None).place_of
     index = {name: d for d, name in enumerate(top.coordinates)}
-    driven = dict.fromkeys(name for a in robot.mechanism.extras.get("actuators") or () for name in a["joints"])
+    driven = dict.fromkeys(name for a in robot.mechanism.actuators for name in a.joints)
     names = [name for name in driven if name in index]
     if not names:
         base = {i for i, t in enumerate(top.types) if top.parent[i] < 0 and t.nv > 1}

@@ -78,7 +78,7 @@ def raised(robot: kl.Robot, q: np.ndarray, height: float, ground: Plane) -> np.n
 
 def at_keyframe(robot: kl.Robot, name: str) -> np.ndarray:
     """The closed q nearest to a keyframe of the model file."""
-    known = robot.mechanism.extras.get("keyframes") or {}
+    known = {k.name: k.q for k in robot.mechanism.keyframes}
     if not known:
         raise MethodError(f"the model of {robot.name!r} has no keyframes; remove --keyframe")
     if name not in known:
@@ -105,8 +105,8 @@ def warn_of_stops(robot: kl.Robot, q: np.ndarray, keyframe: str | None) -> None:
         if not j.lower - STOP_TOLERANCE <= x <= j.upper + STOP_TOLERANCE:
             beyond.append(f"{j.name} at {x:.3g} (stops {j.lower:.3g} and {j.upper:.3g})")
     if beyond:
-        known = list(robot.mechanism.extras.get("keyframes") or {})
-        remedy = f"; start from --keyframe {known[0]}" if known and keyframe is None else ""
+        known = robot.mechanism.keyframes
+        remedy = f"; start from --keyframe {known[0].name}" if known and keyframe is None else ""
         more = f" and {len(beyond) - 1} more" if len(beyond) > 1 else ""
         start = "neutral" if keyframe is None else f"keyframe {keyframe!r}"
         warnings.warn(f"at {start} joints are beyond their stops: {beyond[0]}{more}{remedy}", stacklevel=2)

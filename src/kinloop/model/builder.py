@@ -9,6 +9,7 @@ import numpy as np
 
 from kinloop.errors import ModelError
 from kinloop.model import joints as jt
+from kinloop.model.annotations import Actuator, Keyframe
 from kinloop.model.mechanism import GRAVITY, Mechanism
 from kinloop.model.parts import (
     WORLD,
@@ -16,6 +17,7 @@ from kinloop.model.parts import (
     Coupling,
     Frame,
     FunctionCoupling,
+    Geometry,
     Joint,
     LinearCoupling,
     Loop,
@@ -74,7 +76,10 @@ class Builder:
         self.frames: list[Frame] = []
         self.independent: list[str] = []
         self.constrained: list[str] = []
-        self.extras: dict = {}
+        self.actuators: list[Actuator] = []
+        self.keyframes: list[Keyframe] = []
+        self.end_effectors: list[str] = []
+        self.world_geometry: list[Geometry] = []
 
     def body(
         self,
@@ -171,7 +176,9 @@ class Builder:
     def mechanism(self) -> Mechanism:
         return Mechanism(
             self.name, tuple(self.bodies), tuple(self.joints), tuple(self.loops), tuple(self.couplings),
-            tuple(self.frames), tuple(self.independent), self.gravity, tuple(self.constrained), self.extras,
+            tuple(self.frames), tuple(self.independent), self.gravity, tuple(self.constrained),
+            actuators=tuple(self.actuators), keyframes=tuple(self.keyframes), end_effectors=tuple(self.end_effectors),
+            world_geometry=tuple(self.world_geometry),
         )  # fmt: skip
 
     def build(self, **options: Any) -> Robot:

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kinloop.errors import ModelError, unknown
-from kinloop.model.parts import WORLD, Body, Coupling, Frame, Joint, Loop, LoopFunction, LoopJoint, Rod, frozen
+from kinloop.model.annotations import Actuator, Keyframe
+from kinloop.model.parts import (
+    WORLD,
+    Body,
+    Coupling,
+    Frame,
+    Geometry,
+    Joint,
+    Loop,
+    LoopFunction,
+    LoopJoint,
+    Rod,
+    frozen,
+)
 
 if TYPE_CHECKING:
     from kinloop.robot import Robot
 
 GRAVITY = (0.0, 0.0, -9.81)
+SEQUENCES = (
+    "bodies", "joints", "loops", "couplings", "frames", "independent", "constrained",
+    "actuators", "keyframes", "motors", "end_effectors", "world_geometry", "inactive", "warnings",
+)  # fmt: skip
+"""Fields of a mechanism that are sequences: any iterable is taken and kept as a tuple."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +43,10 @@ class Mechanism:
     `independent` names joints whose velocities the user wants in v (their clusters' others follow);
     clusters it does not touch choose by conditioning. `"joint[1]"` names one coordinate of a joint.
     `constrained` names loops that are not embedded in clusters but held as motion constraints.
+
+    What follows `constrained` is kept for users, the simulator and the viewer; dynamics never looks at it. `motors`
+    names joints that motors drive, `end_effectors` frames, `inactive` loops that the file has and does not close.
+    `warnings` say what of the file was taken with reservations or left out, `source` is the file's path.
     """
 
     name: str = "mechanism"
@@ -36,10 +58,17 @@ class Mechanism:
     independent: tuple[str, ...] = ()
     gravity: Any = GRAVITY
     constrained: tuple[str, ...] = ()
-    extras: dict = field(default_factory=dict)
+    actuators: tuple[Actuator, ...] = ()
+    keyframes: tuple[Keyframe, ...] = ()
+    motors: tuple[str, ...] = ()
+    end_effectors: tuple[str, ...] = ()
+    world_geometry: tuple[Geometry, ...] = ()
+    inactive: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    source: str | None = None
 
     def __post_init__(self) -> None:
-        for parts in ("bodies", "joints", "loops", "couplings", "frames", "independent", "constrained"):
+        for parts in SEQUENCES:
             object.__setattr__(self, parts, tuple(getattr(self, parts)))
         object.__setattr__(self, "gravity", frozen(self.gravity, (3,), f"gravity of {self.name!r}"))
         validate(self)

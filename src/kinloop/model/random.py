@@ -1,7 +1,7 @@
 """Random mechanisms, the test bed of every law: all joint types, loops, couplings, and mixtures of them.
 
 Loops are closed by construction: joints are drawn at a random position, the bodies' poses follow, and the
-loop frames are placed on both bodies where they meet. That position is kept in `extras["closed_q"]`.
+loop frames are placed on both bodies where they meet. That position is kept as the keyframe "drawn".
 Equal seeds give equal mechanisms.
 """
 
@@ -194,7 +194,7 @@ KINDS = (*_FEATURES, "mixed")
 def random_mechanism(
     rng: np.random.Generator, kind: str | None = None, floating: bool | None = None, branches: bool = True
 ) -> Mechanism:
-    """A random mechanism of one of `KINDS` ("mixed" stacks two or three of them), closed at `extras["closed_q"]`.
+    """A random mechanism of one of `KINDS` ("mixed" stacks two or three of them), closed at its one keyframe.
 
     `floating` puts it on a free base, or on the world; `branches` adds bodies of a plain tree here and there.
     """

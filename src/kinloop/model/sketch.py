@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from kinloop import scalar as sc
+from kinloop.model.annotations import Keyframe
 from kinloop.model.builder import Builder, joint_type
 from kinloop.model.joints import JointType, perpendicular
 from kinloop.model.mechanism import Mechanism
@@ -22,6 +23,8 @@ from kinloop.spatial.transform import Array
 LOOP_JOINTS = ("revolute", "prismatic", "helical", "universal", "spherical", "planar", "cylindrical", "fixed")
 SINGLE = ("revolute", "prismatic", "helical")
 TREE_JOINTS = (*LOOP_JOINTS, "free")
+DRAWN = "drawn"
+"""The keyframe at which a mechanism was drawn: its loops are closed there."""
 
 
 class Sketch:
@@ -163,5 +166,5 @@ class Sketch:
         m = self.b.mechanism()
         if self.chance(0.5):
             m = replace(m, joints=tuple(m.joints[k] for k in self.rng.permutation(len(m.joints))))
-        m.extras["closed_q"] = np.concatenate([self.q[j.name] for j in m.joints])
-        return m
+        drawn = np.concatenate([self.q[j.name] for j in m.joints])
+        return replace(m, keyframes=(Keyframe(DRAWN, tuple(drawn)),))

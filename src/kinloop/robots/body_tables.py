@@ -46,7 +46,7 @@ def add_table(b: Builder, table: dict[str, Any], rotors: bool = True) -> None:
         b.independent += independent
     for name, body, at in table.get("frames", []):
         b.frame(name, body, at)
-    b.extras["end_effectors"] = (*b.extras.get("end_effectors", ()), *table.get("end_effectors", ()))
+    b.end_effectors += table.get("end_effectors", ())
 
 
 def _add_body(

@@ -70,7 +70,7 @@ def belt_chain(links: int = 12, gear: float = 6.0, belt: float = 2.0) -> Builder
 
 def _with_tip(b: Builder, last: str) -> Builder:
     b.frame("tip", last, (_LENGTH, 0, 0))
-    b.extras["end_effectors"] = ("tip",)
+    b.end_effectors.append("tip")
     return b
 
 

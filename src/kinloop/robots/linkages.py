@@ -79,7 +79,7 @@ def planar_leg_linkage(name: str = "planar_leg_linkage") -> Builder:
     b.independent = [driver]
     if name == "planar_leg_linkage":
         b.frame("end-effector", "foot", (0.127, 0, 0))
-        b.extras["end_effectors"] = ("end-effector",)
+        b.end_effectors.append("end-effector")
     return b
 
 

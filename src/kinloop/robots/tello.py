@@ -139,7 +139,7 @@ def tello(name: str = "tello") -> Builder:
     b.body("torso", joint="free", joint_name="torso-to-ground", **_TORSO)
     _leg(b, "left", 0.126)
     _leg(b, "right", -0.126)
-    b.extras["end_effectors"] = ("left-toe_contact",)
+    b.end_effectors.append("left-toe_contact")
     return b
 
 

@@ -21,7 +21,7 @@ def _chain(b: Builder, name: str, parent: str, links: int, at: float) -> str:
 
 def _tip(b: Builder, name: str, body: str) -> None:
     b.frame(name, body, (_LENGTH, 0, 0))
-    b.extras["end_effectors"] = (*b.extras.get("end_effectors", ()), name)
+    b.end_effectors.append(name)
 
 
 def serial_chain(links: int = 20) -> Builder:

@@ -23,6 +23,7 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
 from kinloop.errors import MethodError, unknown
+from kinloop.model import Actuator
 from kinloop.model.topology import Topology
 from kinloop.spatial.transform import Array
 
@@ -73,26 +74,19 @@ class Drive:
 
 def model_motors(tree: ClusterTree) -> list[Motor]:
     """The motors a model file describes."""
-    found = tree.top.mechanism.extras.get("actuators") or ()
-    if not found:
+    actuators = tree.top.mechanism.actuators
+    if not actuators:
         raise MethodError(f"the model of {tree.top.mechanism.name!r} describes no actuators; give motors=[...]")
-    out = []
-    for a in found:
-        joints = {name: gear for name, gear in a["joints"].items() if any(gear)}
-        if len(joints) != 1 or sum(g != 0 for g in next(iter(joints.values()))) != 1:
-            raise MethodError(f"actuator {a['name']!r} acts on several coordinates; give motors=[...] instead")
-        name, gears = next(iter(joints.items()))
-        k = next(k for k, g in enumerate(gears) if g)
-        gain, bias = float(a["gain"][0]), [float(b) for b in a["bias"]]
-        low, high = a.get("forcerange", (-np.inf, np.inf))
-        kind = {"position": "position", "velocity": "velocity"}.get(a["kind"], "torque")
-        if kind == "torque" and any(bias):
-            kind = "position" if bias[1] else "velocity"
-        kp, kd = (gain if kind == "position" else 0.0), -bias[2]
-        torque = gain if kind == "torque" else 1.0
-        coordinate = name if len(gears) == 1 else f"{name}[{k}]"
-        out.append(Motor(coordinate, kind, kp, kd, float(max(-low, high)), float(gears[k]) * torque))
-    return out
+    return [_model_motor(a) for a in actuators]
+
+
+def _model_motor(a: Actuator) -> Motor:
+    """The motor of an actuator; the gain of a torque actuator becomes part of the gear."""
+    if a.coordinate is None:
+        raise MethodError(f"actuator {a.name!r} acts on several coordinates; give motors=[...] instead")
+    low, high = a.force_range
+    gear = a.coordinate.gear * (a.gain[0] if a.kind == "torque" else 1.0)
+    return Motor(a.coordinate.name, a.kind, a.kp, a.kd, max(-low, high), gear)
 
 
 def make_drive(tree: ClusterTree, motors: Sequence[Motor | str] | str | None) -> Drive:

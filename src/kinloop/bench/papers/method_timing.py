@@ -28,7 +28,7 @@ def dynamics_case(robot: Robot, quantity: str, method: str) -> Case:
     q, v = robot.random_state(rng)
     x = rng.normal(size=robot.nv)
     if quantity == "inverse_osim":
-        frames = tuple(robot.mechanism.extras["end_effectors"])
+        frames = robot.mechanism.end_effectors
         kernel = robot.compile(quantity, method, frames=frames)
         return Case(kernel, [q], robot.inverse_osim(q, list(frames), method="dense_kkt"))
     compute = robot.forward_dynamics if quantity == "forward_dynamics" else robot.inverse_dynamics

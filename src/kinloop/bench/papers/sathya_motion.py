@@ -65,7 +65,7 @@ def measure(make: Callable[[], Robot], held: Held, effort: Effort, batches: bool
 
 def tips(robot: Robot) -> list[MotionConstraint]:
     """Welds of all end effectors of a robot to the world."""
-    return [Weld(name) for name in robot.mechanism.extras["end_effectors"]]
+    return [Weld(name) for name in robot.mechanism.end_effectors]
 
 
 def tasks(effort: Effort) -> dict[str, Callable[[], Any]]:

@@ -1,16 +1,17 @@
-"""Loops and couplings carried from the file's links to the bodies of the mechanism."""
+"""Loops and couplings of a file, between its links, written for the bodies and joints of the mechanism."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from kinloop.clusters.grouping import group
 from kinloop.errors import unknown
-from kinloop.io.shared.entries import PathCoupling
-from kinloop.io.shared.failure import Notes, Where
+from kinloop.io.shared.exact_poses import composed
+from kinloop.io.shared.file_errors import Notes, Where
+from kinloop.io.shared.robot_description import PathCoupling
 from kinloop.model import (
     WORLD,
     Coupling,
@@ -26,13 +27,6 @@ from kinloop.spatial import Transform, apply_pose
 
 Places = Mapping[str, tuple[str, Transform]]
 """The body every link is part of, and its pose there."""
-
-
-def composed(T: Transform, other: Transform) -> Transform:
-    """`T.then(other)`, bit for bit `other` where T is the identity."""
-    if np.array_equal(T.R, np.eye(3)) and not np.any(T.p):
-        return other
-    return T.then(other)
 
 
 def remap_loop(loop: Loop, of: Places, where: Where) -> Loop:
@@ -113,14 +107,11 @@ def _path_coupling(c: PathCoupling, where: Where, carriers: Mapping[str, Joint],
     return LinearCoupling(c.name, (best,), tuple(others), matrix)
 
 
-def wanted(m: Mechanism, dependent: set[str], places: Mapping[str, Where], notes: Notes) -> tuple[str, ...]:
+def independent_joints(m: Mechanism, dependent: set[str], places: Mapping[str, Where], notes: Notes) -> tuple[str, ...]:
     """Joints that are independent because the file calls others of their cluster dependent (URDF+)."""
-    if not dependent:
-        return ()
     top = Topology(m)
-    parts: Sequence[Loop | Coupling] = (*m.loops, *m.couplings)
     out: list[str] = []
-    for bodies in group(top, parts):
+    for bodies in group(top, m.closures):
         names = [top.joints[i].name for i in bodies]
         if not dependent.intersection(names):
             continue

@@ -94,25 +94,6 @@ def test_other_dialects_close_the_same_four_bar(tmp_path, text):
     assert same_dynamics(a, grow(b), neutral(a), np.random.default_rng(0)) < 1e-12
 
 
-def test_gepetto_loops_beside_the_urdf(tmp_path):
-    ends = revolute("end_a", "coupler", "tip_a", "1 0 0") + revolute("end_b", "rocker", "tip_b", "0.5 0 0")
-    path = write(tmp_path, robot(FOUR_BAR_LINKS, bar("tip_a"), bar("tip_b"), ends))
-    (tmp_path / "model.yaml").write_text(
-        "# loops\nclosed_loop: [['end_a', \"tip_b\"]]\ntype: ['6d']\nname_mot: [a]\nother: {x: 1}\n"
-        "joint_name: [end_b]\njoint_type: ['SPHERICAL']\n"
-    )
-    m = load(path)
-    (loop,) = m.loops
-    assert (loop.predecessor, loop.successor) == ("tip_a", "tip_b") and isinstance(loop.type, jt.Fixed)
-    assert next(j for j in m.joints if j.name == "end_b").type == jt.Spherical()
-    assert m.extras["motors"] == ["a"]
-    (tmp_path / "model.yaml").write_text("closed_loop:\n  - [end_a, end_b]\ntype:\n  - 3d\n")
-    assert isinstance(load(path).loops[0].type, jt.Spherical)
-    (tmp_path / "model.yaml").write_text("closed_loop: [['end_a', 'nowhere']]\n")
-    with pytest.raises(ModelError, match=r"model.yaml:1: closed_loop: refers to a missing link"):
-        load(path)
-
-
 def test_rods_polynomials_and_general_couplings_have_words_of_our_own(tmp_path):
     more = """<loop name="rod" type="rod" length="1.5"><predecessor link="crank"/><successor link="rocker"/></loop>
     <coupling name="p"><dependent joint="b" coefficients="0 1 0.5"><term joint="a"/></dependent></coupling>
@@ -163,12 +144,12 @@ def test_what_is_left_out_is_said_once_and_refused_when_strict(tmp_path):
     path = write(tmp_path, robot(bar("l"), "<strange/>", "<stranger/>"))
     with pytest.warns(ModelWarning, match=r"model.urdf:\d+: <strange>.*and 1 more") as seen:
         m = load(path)
-    assert len(seen) == 1 and len(m.extras["warnings"]) == 2
+    assert len(seen) == 1 and len(m.warnings) == 2
     with pytest.raises(ModelError, match="strict=True"):
         load(path, strict=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert load(write(tmp_path, MIMIC)).extras["warnings"] == []
+        assert load(write(tmp_path, MIMIC)).warnings == ()
 
 
 def test_impossible_moments_are_refused_accepted_or_harmless(tmp_path):
@@ -184,9 +165,9 @@ def test_impossible_moments_are_refused_accepted_or_harmless(tmp_path):
         load(grossly)
     assert load(grossly, accept_inertia=True).bodies[2].accept_inertia
     slightly = load(write(tmp_path, arm(1, 1, 2.2)))
-    assert slightly.bodies[2].accept_inertia and "used as given" in slightly.extras["warnings"][0]
+    assert slightly.bodies[2].accept_inertia and "used as given" in slightly.warnings[0]
     planar = load(write(tmp_path, arm(0, 0, 9, axis="1 0 0")))
-    assert "does not act" in planar.extras["warnings"][0]
+    assert "does not act" in planar.warnings[0]
     with pytest.raises(ModelError, match="negative principal moment"):
         load(write(tmp_path, arm(-1, 1, 1)), accept_inertia=True)
 

@@ -42,20 +42,8 @@ def against_mujoco(tree, model, q, rng) -> tuple[float, float]:
     spanning = np.zeros(tree.top.n_spanning)
     spanning[tree.independent_dofs] = tau
     mine, _ = dynamics(tree, q, qd, spanning)
-    theirs = np.concatenate([_from(j, i, tree, model, data, qd, q) for i, j in enumerate(tree.top.joints)])
+    theirs = convert.mujoco_map(tree, model).spanning_acceleration(q, qd, data.qacc)
     return relative(G.T @ M @ G, cluster_crba(tree, q)), relative(mine, theirs)
-
-
-def _from(joint, i, tree, model, data, qd, q):
-    """MuJoCo's acceleration of one joint in kinloop's coordinates."""
-    if not joint.type.nv:
-        return np.zeros(0)
-    slot = convert._mujoco_slots(model)(joint)
-    a = np.linalg.solve(slot.velocity(q[tree.top.q_of[i]]), data.qacc[slot.v])
-    if isinstance(joint.type, jt.Free):
-        w = qd[tree.top.v_of[i]]
-        a[3:] -= np.cross(w[:3], w[3:])  # MuJoCo's linear acceleration is the rate of the velocity in the world
-    return a
 
 
 def test_every_kind_of_joint_and_body_is_taken_over(tmp_path):
@@ -69,7 +57,7 @@ def test_every_kind_of_joint_and_body_is_taken_over(tmp_path):
     assert_allclose(m.gravity, [0, 0, -9.8])
     assert [b.name for b in m.bodies] == ["crank", "coupler@b", "rocker@c1", "rocker", "ball", "loose"]
     assert {f.name for f in m.frames} >= {"coupler", "tip", "pad"}
-    assert m.extras["inactive"] == ["equality1"] and len(m.extras["world_geometry"]) == 1
+    assert m.inactive == ("equality1",) and len(m.world_geometry) == 1
 
 
 def test_trees_and_loops_have_mujocos_dynamics(tmp_path):
@@ -122,20 +110,13 @@ def test_welds_close_with_all_six_rows(tmp_path):
     assert inertia < 1e-12 and motion < 2e-3
 
 
-def test_actuators_are_kept_as_data(tmp_path):
-    ma, pb, vc = load(write(tmp_path, MJCF)).extras["actuators"]
-    assert (ma["kind"], ma["joints"], ma["ctrlrange"]) == ("motor", {"a": [5.0]}, [-1.0, 1.0])
-    assert (pb["kind"], pb["gain"][0], pb["bias"][1]) == ("position", 10.0, -10.0)
-    assert (vc["kind"], vc["gain"][0], vc["bias"][2]) == ("velocity", 3.0, -3.0)
-
-
 def test_what_is_not_modelled_is_listed_and_refused_when_strict(tmp_path):
     tendon = '<tendon><spatial stiffness="1"><site site="tip"/><site site="tip2"/></spatial></tendon></mujoco>'
     text = MJCF.replace("</mujoco>", tendon).replace("<site", '<site name="tip2" pos="0.1 0 0"/><site', 1)
     path = write(tmp_path, text)
     with pytest.warns(ModelWarning, match="tendon"):
         m = load(path)
-    assert any("tendon" in w for w in m.extras["warnings"])
+    assert any("tendon" in w for w in m.warnings)
     with pytest.raises(ModelError, match="tendon"):
         load(path, strict=True)
 

@@ -68,9 +68,9 @@ class Notes:
             self.dropped.append(text)
 
     def announce(self, stacklevel: int = 3) -> None:
-        """Tell the user once about what was dropped; everything noted stays in `extras["warnings"]`."""
+        """Tell the user once about what was dropped; everything noted stays in `Mechanism.warnings`."""
         if self.dropped:
-            more = f" (and {len(self.dropped) - 1} more, see extras['warnings'])" if len(self.dropped) > 1 else ""
+            more = f" (and {len(self.dropped) - 1} more, see mechanism.warnings)" if len(self.dropped) > 1 else ""
             warnings.warn(self.dropped[0] + more, ModelWarning, stacklevel=stacklevel)
 
 
