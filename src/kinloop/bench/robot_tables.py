@@ -32,7 +32,7 @@ def contender(robot: Robot, quantity: str, method: str, batch: int) -> tuple[Any
     x = rng.normal(size=robot.nv)
     inputs = [q, v, x][: len(QUANTITIES[quantity].inputs)]
     frames = end_effectors(robot) if quantity == "inverse_osim" else ()
-    exact = robot._compute(quantity, tuple(inputs), "dense_kkt", frames=list(frames))
+    exact = robot.compute(quantity, *inputs, method="dense_kkt", frames=frames)
     kernel = robot.compile(quantity, method, frames=frames)
     out = np.empty_like(exact)
     many = [np.repeat(y[None], batch, axis=0) for y in inputs]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from kinloop.compute import checked
 from kinloop.errors import KinloopError
+from kinloop.inputs import checked
 from kinloop.model.joints import Prismatic
 from kinloop.robot import Robot
 from kinloop.spatial.transform import Array

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from kinloop.compute import checked
 from kinloop.errors import MethodError, ShapeError
+from kinloop.inputs import checked
 from kinloop.robot import Robot
 from kinloop.spatial.transform import Array
 from kinloop.viewer import surroundings as page
