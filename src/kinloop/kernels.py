@@ -126,7 +126,7 @@ def _single(results: tuple[Array, ...]) -> Any:
 class Recent:
     """The most recently used of what was made, at most `size` of them."""
 
-    def __init__(self, size: int = KEPT) -> None:
+    def __init__(self, size: int) -> None:
         self.size = size
         self._entries: OrderedDict[Hashable, Any] = OrderedDict()
 
@@ -134,9 +134,9 @@ class Recent:
         return len(self._entries)
 
     def get(self, key: Hashable) -> Any:
-        """What was kept under `key`, or None."""
+        """What was kept under `key`, or None. The order is kept only where something may be let go soon."""
         found = self._entries.get(key)
-        if found is not None and 2 * len(self._entries) > self.size:  # else nothing is let go soon
+        if found is not None and 2 * len(self._entries) > self.size:
             with contextlib.suppress(KeyError):  # another thread may just have let it go
                 self._entries.move_to_end(key)
         return found
@@ -150,21 +150,22 @@ class Recent:
 class Kernels:
     """The kernels of a robot in its charts, made when first asked for.
 
-    `backend` is "kernel", or "numpy" to stay with the algorithms as they are written.
+    `backend` is "kernel", or "numpy" to stay with the algorithms as they are written. Of the quantities asked for,
+    the `kept` most recently used are remembered.
     """
 
-    def __init__(self, tree: ClusterTree, backend: str = "kernel") -> None:
+    def __init__(self, tree: ClusterTree, backend: str = "kernel", kept: int = KEPT) -> None:
         if backend not in BACKENDS:
             raise MethodError(f"backend {backend!r} is not one of {', '.join(map(repr, BACKENDS))}")
         self.tree, self.backend = tree, backend
-        self._made = Recent()
+        self._made = Recent(kept)
 
     def __len__(self) -> int:
         """How many are remembered."""
         return len(self._made)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Kernels, (self.tree, self.backend)
+        return Kernels, (self.tree, self.backend, self._made.size)
 
     @functools.cached_property
     def compiles(self) -> bool:
@@ -193,7 +194,7 @@ class Kernels:
         key = (asked.key, "numbers")
         found: Interpreted | None = self._made.get(key)
         if found is None:
-            call = functools.partial(_evaluate, self.tree, asked, None)
+            call = functools.partial(evaluate, self.tree, asked)
             found = Interpreted(asked.quantity, call, input_sizes(self.tree, asked))
             self._made.keep(key, found)
         return found
@@ -216,7 +217,7 @@ class Kernels:
         """
         if not self.compiles:
             return Interpreted(name, call, inputs)
-        return self._load(name, lambda: sc.trace(call, inputs), key, sources, charts, self._own)
+        return self._load(name, functools.partial(sc.trace, call, inputs), key, sources, charts, self._own)
 
     def _compile(self, asked: Request, dtype: str, cache: bool) -> Kernel:
         tree, method = self.tree, QUANTITIES[asked.quantity].methods[asked.method]
@@ -224,10 +225,10 @@ class Kernels:
             raise MethodError(f"method {asked.method!r} of {asked.quantity} works on numbers only and has no kernel")
         with np.errstate(all="ignore"):
             plan = method.plan(tree, asked.constraints) if method.plan else None
-        call = functools.partial(_evaluate, tree, asked, plan)
+        call = functools.partial(evaluate, tree, asked, plan=plan)
         return self._load(
             asked.quantity,
-            lambda: sc.trace(call, input_sizes(tree, asked)),
+            functools.partial(sc.trace, call, input_sizes(tree, asked)),
             (tuple(asked.key), repr(plan)),
             own=self._own and all(map(_is_own, (p.constraint for p in asked.constraints))),
             dtype=dtype,
@@ -263,10 +264,6 @@ class Kernels:
         return all(map(_is_own, (*(j.type for j in m.joints), *m.closures)))
 
 
-def _evaluate(tree: ClusterTree, asked: Request, plan: Any, *arrays: Array) -> dict[str, Array]:
-    return evaluate(tree, asked, arrays, plan)
-
-
 def _is_own(part: object) -> bool:
     package, _, rest = type(part).__module__.partition(".")
     return package == "kinloop" and rest.partition(".")[0] in TRACED
@@ -296,5 +293,5 @@ def warn_once() -> None:
     warnings.warn(
         "llvmlite is not installed: kinloop computes with NumPy, exactly but slowly; pip install llvmlite",
         RuntimeWarning,
-        stacklevel=3,
+        stacklevel=2,
     )

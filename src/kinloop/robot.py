@@ -206,11 +206,11 @@ class Robot:
 
     def inverse_osim(self, q: ArrayLike, frames: Sequence[str], method: str | None = None) -> Array:
         """J M^-1 J^T (6 m, 6 m) of the named frames, each in its own axes, angular first."""
-        return self._one("inverse_osim", q, method=method, frames=[frames] if isinstance(frames, str) else frames)
+        return self._one("inverse_osim", q, method=method, frames=frames)
 
     def force_response(self, q: ArrayLike, frame: str, f: ArrayLike) -> tuple[Array, Array]:
         """What a wrench f on a frame does: the acceleration M^-1 J^T f and the compliance f^T J M^-1 J^T f."""
-        a, compliance = self.compute("force_response", q, f, frames=[frame])
+        a, compliance = self.compute("force_response", q, f, frames=frame)
         return a, compliance
 
     def forward_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> tuple[Array, Array, Array]:
@@ -292,23 +292,23 @@ class Robot:
 
     def frame_pose(self, q: ArrayLike, frame: str) -> Array:
         """Pose of a frame in the world, as a 4x4 matrix."""
-        return self._one("frame_pose", q, frames=[frame])
+        return self._one("frame_pose", q, frames=frame)
 
     def frame_jacobian(self, q: ArrayLike, frame: str) -> Array:
         """J (6, nv): twist of a frame in its own axes, angular first."""
-        return self._one("frame_jacobian", q, frames=[frame])
+        return self._one("frame_jacobian", q, frames=frame)
 
     def frame_jacobian_rate(self, q: ArrayLike, v: ArrayLike, frame: str) -> Array:
         """dJ/dt (6, nv)."""
-        return self._one("frame_jacobian_rate", q, v, frames=[frame])
+        return self._one("frame_jacobian_rate", q, v, frames=frame)
 
     def frame_velocity(self, q: ArrayLike, v: ArrayLike, frame: str) -> Array:
         """Twist of a frame in its own axes [rad/s, m/s]."""
-        return self._one("frame_velocity", q, v, frames=[frame])
+        return self._one("frame_velocity", q, v, frames=frame)
 
     def frame_bias_acceleration(self, q: ArrayLike, v: ArrayLike, frame: str) -> Array:
         """dJ/dt v: spatial acceleration of a frame at zero independent acceleration, in its own axes."""
-        return self._one("frame_bias_acceleration", q, v, frames=[frame])
+        return self._one("frame_bias_acceleration", q, v, frames=frame)
 
     # --- any quantity, by its name
 

@@ -267,11 +267,12 @@ def ask(
         raise MethodError(f"method {method!r} of {quantity} is not one of {', '.join(map(repr, entry.methods))}")
     if forces and not entry.forces:
         raise MethodError(f"{quantity} takes no external forces")
-    if entry.frames and not frames:
+    names = (frames,) if isinstance(frames, str) else tuple(frames)
+    if entry.frames and not names:
         raise MethodError(f"{quantity} needs frames=[...], names of {top.mechanism.name!r}'s frames")
     placed = place(top, constraints) if entry.constraints else ()
     soft = compliance if entry.methods[method].soft else None
-    return Request(quantity, method, tuple(frames), placed, forces, tuple(parameters), soft)
+    return Request(quantity, method, names, placed, forces, tuple(parameters), soft)
 
 
 def input_size(tree: ClusterTree, name: str, constraints: Sequence[Placed] = ()) -> int:
@@ -292,8 +293,11 @@ def input_sizes(tree: ClusterTree, asked: Request) -> dict[str, int]:
     return sizes | ({"numbers": count} if count else {})
 
 
-def evaluate(tree: ClusterTree, asked: Request, arrays: Sequence[Array], plan: Any = None) -> dict[str, Array]:
-    """Outputs of a request by name, for arrays of numbers or symbols in the order of `input_sizes`."""
+def evaluate(tree: ClusterTree, asked: Request, *arrays: Array, plan: Any = None) -> dict[str, Array]:
+    """Outputs of a request by name, for arrays of numbers or symbols in the order of `input_sizes`.
+
+    On symbols, a method that needs a plan gets it as `plan`.
+    """
     entry = QUANTITIES[asked.quantity]
     method = entry.methods[asked.method]
     given = dict(zip(input_sizes(tree, asked), map(np.asarray, arrays), strict=True))

@@ -31,7 +31,8 @@ class Engine:
     ) -> None:  # fmt: skip
         self.tree, self.independent = tree, np.array(tree.independent_dofs, dtype=int)
         self.charts = charts_key(tree)
-        self.robot = Robot.from_tree(tree, robot.backend)
+        # in the same charts on the robot's own tree: quantities are traced by what is written in their rooms alone
+        self.robot = Robot.from_tree(robot.tree.with_charts({c.index: c.chart for c in tree}), robot.backend)
         self.gauge = Gauge(tree, samples)
         implicit = implicit_tree(tree, drive, dt) if method == "semi_implicit" else tree
         self.stepper = Stepper(implicit, tree, drive, self.gauge, dt, method, contact, substeps)
