@@ -179,6 +179,12 @@ def test_what_the_table_cannot_answer_is_refused_by_name(robot):
         ask(top, "mass_matrix", forces=True)
     with pytest.raises(MethodError, match=r"frame_pose needs frames=\[...\], names of 'arm'"):
         ask(top, "frame_pose")
+    with pytest.raises(MethodError, match=r"mass_matrix takes no frames; received \['base'\]"):
+        ask(top, "mass_matrix", None, ["base"])
+    with pytest.raises(MethodError, match=r"frame_pose takes one frame; received \['base', 'tip'\]"):
+        ask(top, "frame_pose", None, ["base", "tip"])
+    with pytest.raises(MethodError, match="forward_dynamics takes no constraints; constrained_dynamics is"):
+        ask(top, "forward_dynamics", None, (), [kl.Point("tip")])
     with pytest.raises(UnknownName, match="no frame named"):
         evaluate(robot.tree, ask(top, "frame_pose", None, ["nowhere"]), robot.neutral())
     with pytest.raises(kl.ModelError, match="not a motion constraint"):

@@ -270,6 +270,12 @@ def ask(
     names = (frames,) if isinstance(frames, str) else tuple(frames)
     if entry.frames and not names:
         raise MethodError(f"{quantity} needs frames=[...], names of {top.mechanism.name!r}'s frames")
+    if names and not entry.frames:
+        raise MethodError(f"{quantity} takes no frames; received {list(names)}")
+    if len(names) > 1 and entry.frames == "one":
+        raise MethodError(f"{quantity} takes one frame; received {list(names)}")
+    if constraints and not entry.constraints:
+        raise MethodError(f"{quantity} takes no constraints; constrained_dynamics is forward dynamics under them")
     placed = place(top, constraints) if entry.constraints else ()
     soft = compliance if entry.methods[method].soft else None
     return Request(quantity, method, names, placed, forces, tuple(parameters), soft)
