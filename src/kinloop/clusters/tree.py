@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -70,6 +70,10 @@ class ClusterTree:
 
     def __len__(self) -> int:
         return len(self.clusters)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A tree pickles as its mechanism and charts; the rest grows again."""
+        return _regrown, (self.top.mechanism, {c.index: c.chart for c in self.clusters if c.parts})
 
     def __iter__(self):
         return iter(self.clusters)
@@ -163,6 +167,10 @@ def grow(mechanism: Mechanism, seed: int = 0) -> ClusterTree:
         clusters.append(Cluster(k, tuple(bodies), parent, outputs, mine, dofs, chart, v, equations))
         start += m
     return ClusterTree(top, clusters)
+
+
+def _regrown(mechanism: Mechanism, charts: dict[int, Chart]) -> ClusterTree:
+    return grow(mechanism).with_charts(charts)
 
 
 def _output(top: Topology, i: int, bodies: set[int]) -> int:

@@ -45,14 +45,16 @@ def load_or_compile(
     dtype: str = "float64",
     recipe: Recipe | None = None,
     cache: bool = True,
+    sources: tuple[str, ...] = (),
 ) -> Kernel:
     """The kernel that `key_parts` describe; `make()` traces it only if the cache does not have it.
 
     `key_parts` holds everything the trace depends on (nested tuples, lists, dicts, arrays, numbers,
-    strings, bytes, None); the sources of kinloop, the machine and the versions are added here.
+    strings, bytes, None), `sources` names the files and folders of kinloop whose functions it runs; the
+    compiler's own sources, the machine and the versions are added here.
     """
     dtype = _dtype(dtype)
-    key = f"recipe {keys.parts_digest(key_parts)} {keys.package_digest()}" if cache else None
+    key = f"recipe {keys.parts_digest(key_parts)} {keys.source_digest(sources)}" if cache else None
     found = _find(key, dtype) if key else {}
     if found:
         with contextlib.suppress(LookupError, TypeError, ValueError, AttributeError):

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from kinloop.clusters import ClusterTree
-from kinloop.compute import checked
 from kinloop.errors import MethodError, ShapeError, SingularConfiguration
+from kinloop.inputs import checked
+from kinloop.kernels import Interpreted, charts_key
 from kinloop.robot import Robot
 from kinloop.sim.actuation import Motor, make_drive
 from kinloop.sim.batch import Rows
@@ -19,7 +20,7 @@ from kinloop.sim.charts.recharting import typical_singular
 from kinloop.sim.contact.candidates import find_candidates
 from kinloop.sim.contact.impact import Contact
 from kinloop.sim.contact.joint_stops import joint_limits
-from kinloop.sim.engine import Engine, Interpreted, charts_key
+from kinloop.sim.engine import Engine
 from kinloop.sim.integrators.adaptive import Field, rollout_adaptive
 from kinloop.sim.integrators.stepper import BEGINNING, RUNNING, memory_size
 from kinloop.sim.recorder import Recorder
@@ -65,7 +66,7 @@ class Simulator:
             raise MethodError(f"substeps must be at least 1, received {substeps!r}")
         self.drive = make_drive(robot.tree, motors)
         self.contact = self._contact(ground, contacts, limits, iterations)
-        self._tree = native(robot.tree, robot.backend)
+        self._tree = native(robot.kernels)
         self._own = charts_key(self._tree)
         self._samples = sample_jacobians(robot.tree)
         self._typical = typical_singular(robot.tree, self._samples)

@@ -7,7 +7,7 @@ import time
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kinloop.compute import checked
+from kinloop.inputs import checked
 from kinloop.robot import Robot
 from kinloop.spatial.transform import Array
 from kinloop.viewer.camera_and_light import bounding_box, set_up_view

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kinloop.compute import checked
 from kinloop.errors import KinloopError
+from kinloop.inputs import checked
 from kinloop.model.joints import Prismatic
 from kinloop.model.topology import Topology
 from kinloop.robot import Robot

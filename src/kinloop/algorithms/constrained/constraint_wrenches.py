@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinloop.algorithms.constrained.motion_constraints import Closure, FrameAt, Placed, Point, Rows, Weld
-from kinloop.algorithms.trees.kinematics import Motion, frame_pose, scatter
+from kinloop.algorithms.constrained.motion_constraints import Closure, Placed, Point, Rows, Weld
+from kinloop.algorithms.trees.kinematics import FrameAt, Motion, frame_pose, scatter
 from kinloop.clusters import ClusterTree
 from kinloop.constraints import Rows as LoopRows
 from kinloop.constraints import rows_of

@@ -17,17 +17,19 @@ nothing is needed); without `at` velocities alone decay.  [Featherstone2008, sec
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from kinloop.algorithms.trees.kinematics import FrameAt, find_frame
+from kinloop.constraints import rows_of
 from kinloop.errors import ModelError
 from kinloop.model.parts import frozen
-from kinloop.spatial import Transform
+from kinloop.model.topology import Topology
 from kinloop.spatial.transform import Array
 
-FrameAt = tuple[int, Transform]
 PERIOD = 0.1
 
 
@@ -55,7 +57,7 @@ class MotionConstraint:
         named = [(f, getattr(self, f)) for f in self.figures if getattr(self, f) is not None]
         return [(f, a, ~np.isin(a, (-1.0, 0.0, 1.0)) if f == "K" else np.full(a.shape, True)) for f, a in named]
 
-    def structure(self) -> tuple:
+    def structure(self) -> tuple[Any, ...]:
         """Everything but the numbers."""
         arrays = tuple((f, a.shape, tuple(np.where(free, 2.0, a).ravel())) for f, a, free in self._given())
         options = tuple(getattr(self, f) for f in ("stabilize", "period"))
@@ -166,9 +168,53 @@ class Closure(MotionConstraint):
         return self.rows
 
 
+Constraints = MotionConstraint | Sequence[MotionConstraint]
+"""What users give where constraints are asked for."""
+
+
 class Placed(NamedTuple):
     """A constraint with its frames found: (body, placement) of each end."""
 
     constraint: MotionConstraint
     frame: FrameAt | None = None
     other: FrameAt | None = None
+
+
+def place(top: Topology, constraints: Constraints) -> tuple[Placed, ...]:
+    """Constraints with their frames found; loops that the mechanism leaves to constraints come last."""
+    constraints = [constraints] if isinstance(constraints, MotionConstraint) else list(constraints)
+    for c in constraints:
+        if not isinstance(c, MotionConstraint):
+            raise ModelError(f"{c!r} is not a motion constraint; give kinloop.Point, Weld, Rows or Closure")
+    out = [_closure(top, c) if isinstance(c, Closure) else _framed(top, c) for c in constraints]
+    named = {c.frame for c in constraints if isinstance(c, Closure)}
+    return (*out, *(_closure(top, Closure(name)) for name in top.mechanism.constrained if name not in named))
+
+
+def _framed(top: Topology, c: MotionConstraint) -> Placed:
+    return Placed(c, find_frame(top, c.frame), None if c.other is None else find_frame(top, c.other))
+
+
+def _closure(top: Topology, c: Closure) -> Placed:
+    m = top.mechanism
+    if c.frame not in m.constrained:
+        raise ModelError(
+            f"{c.name} names no loop held by constraints; {m.name!r} has {list(m.constrained)} (Mechanism.constrained)"
+        )
+    loop = next(p for p in m.loops if p.name == c.frame)
+    return Placed(replace(c, rows=len(rows_of(top, loop, top.neutral()).phi)))
+
+
+def all_numbers(placed: Sequence[Placed]) -> Array:
+    """The numbers of several constraints, one after the other."""
+    return np.concatenate([np.zeros(0), *(p.constraint.numbers() for p in placed)])
+
+
+def with_numbers(placed: Sequence[Placed], numbers: Array) -> list[Placed]:
+    """The same constraints with other numbers, or symbols, in the order of `all_numbers`."""
+    out, start = [], 0
+    for p in placed:
+        n = len(p.constraint.numbers())
+        out.append(p._replace(constraint=p.constraint.with_numbers(numbers[start : start + n])))
+        start += n
+    return out

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kinloop.algorithms.constrained.motion_constraints import Closure, FrameAt, Placed, Point, Rows
+from kinloop.algorithms.constrained.motion_constraints import Closure, Placed, Point, Rows
 from kinloop.algorithms.constrained.passes import Solution
-from kinloop.algorithms.trees.kinematics import world_poses
+from kinloop.algorithms.trees.kinematics import FrameAt, world_poses
 from kinloop.algorithms.witnesses.dense_kkt import (
     dense_jacobian,
     loop_rows,
