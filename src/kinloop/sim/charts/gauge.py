@@ -22,11 +22,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.algorithms.linear import Factor
 from kinloop.clusters import Cluster, ClusterTree
 from kinloop.clusters.closing import close_parts, sample_closed
 from kinloop.model.parts import LinearCoupling
 from kinloop.spatial.inertia import symmetric_product
+from kinloop.spatial.linear import Factor
 from kinloop.spatial.transform import Array
 
 ROUNDS = 2
