@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kinloop import robots, scalar
+from kinloop import scalar
 from kinloop.algorithms.quantities import QUANTITIES as _QUANTITIES
 from kinloop.compute import constrained_quantities
 from kinloop.errors import KinloopError, LoopNotClosed, ModelError
 from kinloop.model import Body, Builder, Frame, Joint, Mechanism
 from kinloop.robot import Robot
+
+if TYPE_CHECKING:
+    from kinloop import robots
 
 __version__ = "0.1.0"
 __all__ = [
@@ -24,6 +27,7 @@ _CONSTRAINTS = "kinloop.algorithms.constrained.motion_constraints"
 _LAZY = {
     **{name: (_CONSTRAINTS, name) for name in ("Closure", "Point", "Rows", "Weld")},
     "io": ("kinloop.io", None),
+    "robots": ("kinloop.robots", None),
     "convert": ("kinloop.io", "convert"),
     "sim": ("kinloop.sim", None),
     "Simulator": ("kinloop.sim", "Simulator"),

@@ -13,11 +13,9 @@ from kinloop import scalar as sc
 from kinloop.algorithms.quantities import QUANTITIES, evaluate, input_size
 from kinloop.clusters import ClusterTree
 from kinloop.compiler.keys import function_digest
-from kinloop.constraints.functions import derivatives
 from kinloop.errors import MethodError, NonFiniteInput, ShapeError
-from kinloop.model.facts import facts, functions
+from kinloop.model.facts import facts, own_functions
 from kinloop.model.parameters import parameter_size, with_parameters
-from kinloop.model.parts import LoopFunction
 
 if TYPE_CHECKING:
     from kinloop.robot import Robot
@@ -142,7 +140,7 @@ def _make(robot, quantity, method, frames, f_ext, parameters, dtype, cache) -> c
             here = tree
             if parameters:
                 top = with_parameters(tree.top, dict(zip(parameters, values, strict=True)))
-                here = ClusterTree(top, tree.clusters)
+                here = tree.with_topology(top)
             return evaluate(quantity, method, here, state, places, f_ext)
 
         return sc.trace(run, inputs)
@@ -158,16 +156,8 @@ def _remake(robot: Robot, *key: Any) -> compiler.Kernel:
 
 
 def function_digests(tree: ClusterTree) -> tuple[str, ...]:
-    """What user functions compute, by their traces."""
-    top = tree.top
-    out = []
-    for part in functions(top.mechanism):
-        named = part.joints if isinstance(part, LoopFunction) else part.independent
-        types = tuple(top.types[top.joint_index[j]] for j in named)
-        kind = f"loop {part.name!r}" if isinstance(part, LoopFunction) else f"coupling {part.name!r}"
-        call = part.phi if isinstance(part, LoopFunction) else part.gamma
-        out.append(function_digest(derivatives(call, types, kind)))
-    return tuple(out)
+    """What functions and kinds that users wrote compute, by their traces."""
+    return tuple(map(function_digest, own_functions(tree.top)))
 
 
 def constrained_quantities() -> list[str]:

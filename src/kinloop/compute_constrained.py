@@ -13,7 +13,6 @@ from kinloop import scalar as sc
 from kinloop.algorithms.constrained.motion_constraints import Closure, MotionConstraint, Placed
 from kinloop.algorithms.constrained.plans import Method, method_of
 from kinloop.clusters import ClusterTree
-from kinloop.constraints import rows_of
 from kinloop.errors import ConflictingConstraints, MethodError, ModelError
 from kinloop.model.facts import facts
 
@@ -53,7 +52,7 @@ def _closure(robot: Robot, c: Closure) -> Placed:
             "(Mechanism.constrained)"
         )
     loop = next(p for p in robot.mechanism.loops if p.name == c.frame)
-    return Placed(replace(c, rows=len(rows_of(robot.tree.top, loop, robot.tree.top.neutral()).phi)))
+    return Placed(replace(c, rows=len(loop.rows(robot.tree.top, robot.tree.top.neutral()).phi)))
 
 
 def constrained_dynamics(

@@ -16,8 +16,7 @@ from kinloop.algorithms.quantities import QUANTITIES
 from kinloop.algorithms.trees.articulated import check_regular
 from kinloop.algorithms.trees.reactions import Reactions, reactions
 from kinloop.clusters import ClusterTree, assembly, close, grow, neutral, random_closed
-from kinloop.clusters.closing import TOLERANCE
-from kinloop.constraints import rows_of
+from kinloop.clusters.closing import CHECKED, TOLERANCE, close_step
 from kinloop.errors import LoopNotClosed, MethodError, unknown
 from kinloop.model import Mechanism
 from kinloop.spatial import Transform
@@ -139,7 +138,7 @@ class Robot:
         q = compute.checked("q", q, self.nq)
         return compute.rowwise(lambda x: np.array(list(assembly.loop_errors(self.tree, x).values())), q)
 
-    def check_closed(self, q: Any, tolerance: float = 1e-6) -> None:
+    def check_closed(self, q: Any, tolerance: float = CHECKED) -> None:
         """Raise `LoopNotClosed` if a loop stands open at q."""
         errors = np.atleast_2d(self.loop_error(q))
         if errors.size and not np.max(errors) <= tolerance:
@@ -152,7 +151,7 @@ class Robot:
     def integrate(self, q: Any, v: Any, dt: float = 1.0) -> Array:
         """The closed configuration reached from q by the constant velocity v in time dt."""
         q, v = compute.checked("q", q, self.nq), compute.checked("v", v, self.nv)
-        return compute.rowwise(lambda x, y: assembly.step(self.tree, x, y * dt), q, v)
+        return compute.rowwise(lambda x, y: close_step(self.tree, x, y * dt), q, v)
 
     def difference(self, q0: Any, q1: Any) -> Array:
         """The velocity that leads from q0 to q1 in unit time; the inverse of `integrate`."""
@@ -171,7 +170,7 @@ class Robot:
         """(dofs, phi, K, k at rest) of one loop or coupling: all its rows, redundant ones too."""
         for p in self.mechanism.closures:
             if p.name == name:
-                return rows_of(self.tree.top, p, compute.checked("q", q, self.nq))
+                return p.rows(self.tree.top, compute.checked("q", q, self.nq))
         raise unknown("loop", name, self.loop_names)
 
     # --- dynamics

@@ -20,7 +20,7 @@ def tree() -> Topology:
     b.body("c", "b", **SOLID, joint="universal")
     b.body("d", "a", **SOLID, joint="fixed")
     b.body("e", **SOLID, joint="prismatic", axis="z")
-    return Topology(b.mechanism())
+    return Topology.of(b.mechanism())
 
 
 def test_places_in_q_and_in_the_velocity(tree):
@@ -53,7 +53,7 @@ def wheel(**changes) -> bool:
     b = Builder("wheel")
     b.body("wheel", **figures)
     b.body("other", **SOLID)
-    return Topology(b.mechanism()).spins_unseen[0]
+    return Topology.of(b.mechanism()).spins_unseen[0]
 
 
 def test_only_a_body_symmetric_about_its_axis_spins_unseen():
@@ -68,7 +68,7 @@ def test_a_wheel_that_carries_something_is_seen():
     b = Builder("wheel")
     b.body("wheel", mass=1.0, inertia=(0.2, 0.2, 0.3), axis="z")
     b.body("load", "wheel", **SOLID)
-    assert not Topology(b.mechanism()).spins_unseen[0]
+    assert not Topology.of(b.mechanism()).spins_unseen[0]
 
 
 def test_a_wheel_that_a_loop_holds_is_seen():
@@ -76,12 +76,12 @@ def test_a_wheel_that_a_loop_holds_is_seen():
     b.body("wheel", mass=1.0, inertia=(0.2, 0.2, 0.3), axis="z")
     b.body("arm", **SOLID)
     b.rod("tie", "wheel", "arm", (0.1, 0, 0), (0, 0, 1), 1.0)
-    assert not Topology(b.mechanism()).spins_unseen[0]
-    assert Topology(b.mechanism()).body_index[WORLD] == -1
+    assert not Topology.of(b.mechanism()).spins_unseen[0]
+    assert Topology.of(b.mechanism()).body_index[WORLD] == -1
 
 
 def test_armature_stands_at_every_coordinate_of_its_joint():
     b = Builder("arm")
     b.body("a", **SOLID, armature=0.5)
     b.body("b", "a", **SOLID, joint="universal", armature=0.25)
-    np.testing.assert_array_equal(Topology(b.mechanism()).armature, [0.5, 0.25, 0.25])
+    np.testing.assert_array_equal(Topology.of(b.mechanism()).armature, [0.5, 0.25, 0.25])

@@ -10,7 +10,7 @@ import pytest
 
 import kinloop as kl
 from kinloop import viewer
-from kinloop.model.parts import Geometry
+from kinloop.model import Geometry
 from kinloop.viewer.playback import frame_indices
 
 from . import browser

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import kinloop as kl
-from kinloop.model import Body
-from kinloop.model.parts import Geometry
+from kinloop.model import Body, Geometry
 from kinloop.spatial.rotation import quaternion_rotation
 from kinloop.viewer.appearance import Shape, body_shapes, half_extent, inertia_shape
 from kinloop.viewer.looks import LOOP, PALETTE, PLAIN, bar_ends, look

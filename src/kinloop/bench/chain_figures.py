@@ -14,7 +14,7 @@ from kinloop.bench.blocks import Plot, Section, Table, figure, small
 from kinloop.bench.printed_figures import NAMES
 from kinloop.bench.robot_tables import contender
 from kinloop.bench.timing import Effort, one_core, seconds_per_call
-from kinloop.model.parts import LinearCoupling
+from kinloop.model import LinearCoupling
 from kinloop.robot import Robot
 
 METHODS = {

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinloop.model import LoopJoint
 from kinloop.model import joints as jt
-from kinloop.model.parts import LoopJoint
 from kinloop.robot import Robot
 from kinloop.spatial import Transform
 

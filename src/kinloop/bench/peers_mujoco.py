@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from kinloop.bench.peers import POINTS, Array, Peer, Problem, batch_for, loop_points, seconds_of, spanning_force
+from kinloop.model import Body, LinearCoupling, LoopJoint
 from kinloop.model import joints as jt
-from kinloop.model.parts import Body, LinearCoupling, LoopJoint
 from kinloop.robot import Robot
 from kinloop.spatial import rotation_quaternion
 

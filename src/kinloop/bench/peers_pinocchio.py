@@ -17,8 +17,8 @@ import numpy as np
 
 from kinloop.algorithms.constrained.motion_constraints import MotionConstraint, Weld
 from kinloop.bench.peers import POINTS, Array, Peer, Problem, batch_for, loop_points, seconds_of, spanning_force
+from kinloop.model import LinearCoupling, LoopJoint
 from kinloop.model import joints as jt
-from kinloop.model.parts import LinearCoupling, LoopJoint
 from kinloop.model.topology import Topology
 from kinloop.robot import Robot
 

@@ -8,7 +8,6 @@ import numpy as np
 
 import kinloop as kl
 from kinloop.errors import MethodError, SingularConfiguration
-from kinloop.model.joints import Free
 from kinloop.sim import Motor
 from kinloop.sim.actuation import make_drive, model_motors
 from kinloop.sim.contact.candidates import find_candidates
@@ -137,7 +136,7 @@ def moved_inertias(robot: kl.Robot, q: np.ndarray, names: list[str]) -> np.ndarr
 def resting_bodies(robot: kl.Robot) -> list[str | None]:
     """Bodies of a robot with a free base that may be at rest: the base, and what may touch; None for the world."""
     top = robot.tree.top
-    base = [i for i, t in enumerate(top.types) if isinstance(t, Free) and top.parent[i] < 0]
+    base = top.floating_bases
     if len(base) != 1:
         return [None]
     return list(dict.fromkeys([robot.body_names[base[0]], *touching_bodies(robot)]))

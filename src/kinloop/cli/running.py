@@ -13,7 +13,6 @@ from rich.table import Table
 
 import kinloop as kl
 from kinloop.cli.terminal import add, progress, table, waiting
-from kinloop.model.joints import Free
 from kinloop.sim import Plane, Rollout, Simulator
 from kinloop.sim.contact.candidates import Candidate, find_candidates
 from kinloop.viewer.poses import Poses
@@ -54,9 +53,8 @@ class Run:
 
 def lands(robot: kl.Robot) -> bool:
     """Whether the robot's base is free and it has something to touch the ground with."""
-    free = any(isinstance(j.type, Free) and j.parent == "world" for j in robot.mechanism.joints)
     try:
-        return free and bool(find_candidates(robot, None))
+        return bool(robot.tree.top.floating_bases) and bool(find_candidates(robot, None))
     except kl.KinloopError:
         return False
 
@@ -80,9 +78,8 @@ def raised(robot: kl.Robot, q: np.ndarray, height: float, ground: Any = LEVEL) -
     q = q.copy()
     lift = height - lowest(robot, q, ground)
     top = robot.tree.top
-    for i, kind in enumerate(top.types):
-        if isinstance(kind, Free) and top.parent[i] < 0:
-            q[top.q_of[i].start + 2] += lift
+    for i in top.floating_bases:
+        q[top.q_of[i].start + 2] += lift
     return q
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import kinloop as kl
 from kinloop.cli.running import LEVEL, lands, lowest, raised
 from kinloop.errors import KinloopError, MethodError, unknown
-from kinloop.model.joints import Free
 from kinloop.sim import Plane
 from kinloop.spatial.rotation import quaternion_product, quaternion_rotation
 
@@ -43,11 +42,10 @@ def along(robot: kl.Robot, q: np.ndarray, ground: Plane) -> np.ndarray:
     turn = np.array([1.0 + n[2], -n[1], n[0], 0.0])
     turn /= np.linalg.norm(turn)
     top, q = robot.tree.top, q.copy()
-    for i, kind in enumerate(top.types):
-        if isinstance(kind, Free) and top.parent[i] < 0:
-            k = top.q_of[i].start
-            q[k : k + 3] = quaternion_rotation(turn) @ q[k : k + 3]
-            q[k + 3 : k + 7] = quaternion_product(turn, q[k + 3 : k + 7])
+    for i in top.floating_bases:
+        k = top.q_of[i].start
+        q[k : k + 3] = quaternion_rotation(turn) @ q[k : k + 3]
+        q[k + 3 : k + 7] = quaternion_product(turn, q[k + 3 : k + 7])
     return q
 
 

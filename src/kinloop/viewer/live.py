@@ -9,7 +9,6 @@ import numpy as np
 
 from kinloop.compute import checked
 from kinloop.errors import KinloopError
-from kinloop.model.joints import Prismatic
 from kinloop.robot import Robot
 from kinloop.spatial.transform import Array
 from kinloop.viewer import surroundings as page
@@ -44,7 +43,7 @@ class Coordinates:
         top = self.robot.tree.top
         d = self.robot.tree.independent_dofs[k]
         joint = top.joints[top.body_of[d]]
-        slides = isinstance(joint.type, Prismatic) or (self.places[k] < 0 and d - top.v_of[top.body_of[d]].start >= 3)
+        slides = joint.type.slides()[d - top.v_of[top.body_of[d]].start]
         reach, now = (1.0 if slides else np.pi), self.value(k)
         low = joint.lower if np.isfinite(joint.lower) and joint.type.nv == 1 else min(-reach, now)
         high = joint.upper if np.isfinite(joint.upper) and joint.type.nv == 1 else max(reach, now)

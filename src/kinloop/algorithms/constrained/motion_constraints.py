@@ -23,7 +23,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from kinloop.errors import ModelError
-from kinloop.model.parts import frozen
+from kinloop.model.frozen_arrays import frozen
 from kinloop.spatial import Transform
 from kinloop.spatial.transform import Array
 

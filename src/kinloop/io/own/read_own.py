@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,17 +17,21 @@ from kinloop.model import (
     Body,
     Coupling,
     Frame,
+    FunctionCoupling,
     Geometry,
     Joint,
     JointType,
     LinearCoupling,
     Loop,
+    LoopClosure,
+    LoopFunction,
     LoopJoint,
     Mechanism,
     PolynomialCoupling,
     Rod,
     joint_type,
 )
+from kinloop.model.joints import registered_name
 from kinloop.spatial import Transform
 
 
@@ -37,40 +41,55 @@ def pose_entry(T: Transform) -> dict[str, Any]:
 
 def joint_type_entry(kind: JointType) -> dict[str, Any]:
     figures = {k: list(v) if isinstance(v, tuple) else v for k, v in vars(kind).items()}
-    return {"kind": kind.name, **figures}
+    return {"kind": registered_name(kind), **figures}
 
 
 def loop_entry(loop: Loop) -> dict[str, Any]:
-    match loop:
-        case LoopJoint():
-            return {
-                "kind": "joint", "name": loop.name, "predecessor": loop.predecessor, "successor": loop.successor,
-                "type": joint_type_entry(loop.type), "predecessor_placement": pose_entry(loop.predecessor_placement),
-                "successor_placement": pose_entry(loop.successor_placement),
-            }  # fmt: skip
-        case Rod():
-            return {
-                "kind": "rod", "name": loop.name, "predecessor": loop.predecessor, "successor": loop.successor,
-                "predecessor_point": loop.predecessor_point.tolist(), "length": float(loop.length),
-                "successor_point": loop.successor_point.tolist(),
-            }  # fmt: skip
-    raise ModelError(
-        f"loop {loop.name!r} is a Python function, which no file can hold; "
-        "save the mechanism without it and add it again after loading"
-    )
+    return _entry_of(loop, {LoopJoint: _loop_joint_entry, Rod: _rod_entry})
 
 
 def coupling_entry(c: Coupling) -> dict[str, Any]:
-    ends = {"name": c.name, "dependent": list(c.dependent), "independent": list(c.independent)}
-    match c:
-        case LinearCoupling():
-            return {"kind": "linear", **ends, "matrix": c.matrix.tolist(), "offset": c.offset.tolist()}
-        case PolynomialCoupling():
-            return {"kind": "polynomial", **ends, "coefficients": [float(x) for x in c.coefficients]}
-    raise ModelError(
-        f"coupling {c.name!r} is a Python function, which no file can hold; "
-        "save the mechanism without it and add it again after loading"
-    )
+    return _entry_of(c, {LinearCoupling: _linear_entry, PolynomialCoupling: _polynomial_entry})
+
+
+def _entry_of(closure: LoopClosure, table: Mapping[type, Callable[[Any], dict[str, Any]]]) -> dict[str, Any]:
+    """The entry of a loop or coupling by the table of the kinds that a file can hold."""
+    if type(closure) not in table:
+        functions = (LoopFunction, FunctionCoupling)
+        kind = "a Python function" if type(closure) in functions else f"of the kind {type(closure).__name__}"
+        raise ModelError(
+            f"{closure.what} is {kind}, which no file can hold; "
+            "save the mechanism without it and add it again after loading"
+        )
+    return table[type(closure)](closure)
+
+
+def _loop_joint_entry(loop: LoopJoint) -> dict[str, Any]:
+    return {
+        "kind": "joint", "name": loop.name, "predecessor": loop.predecessor, "successor": loop.successor,
+        "type": joint_type_entry(loop.type), "predecessor_placement": pose_entry(loop.predecessor_placement),
+        "successor_placement": pose_entry(loop.successor_placement),
+    }  # fmt: skip
+
+
+def _rod_entry(rod: Rod) -> dict[str, Any]:
+    return {
+        "kind": "rod", "name": rod.name, "predecessor": rod.predecessor, "successor": rod.successor,
+        "predecessor_point": rod.predecessor_point.tolist(), "length": float(rod.length),
+        "successor_point": rod.successor_point.tolist(),
+    }  # fmt: skip
+
+
+def _linear_entry(c: LinearCoupling) -> dict[str, Any]:
+    return {"kind": "linear", **_joints_entry(c), "matrix": c.matrix.tolist(), "offset": c.offset.tolist()}
+
+
+def _polynomial_entry(c: PolynomialCoupling) -> dict[str, Any]:
+    return {"kind": "polynomial", **_joints_entry(c), "coefficients": [float(x) for x in c.coefficients]}
+
+
+def _joints_entry(c: Coupling) -> dict[str, Any]:
+    return {"name": c.name, "dependent": list(c.dependent), "independent": list(c.independent)}
 
 
 class Reader:

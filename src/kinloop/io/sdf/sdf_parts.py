@@ -226,7 +226,7 @@ def gearbox(node: Node, name: str, entry: dict, draft: Draft, poses: Poses) -> L
     row: dict[str, float] = {}
     for link, axis, factor in ((names[1], axes[0], ratio), (names[2], axes[1], 1.0)):
         for joint, sign in _path(carriers, entry[reference][0], entry[link][0]):
-            if joint.type.nv and not isinstance(joint.type, jt.Revolute):
+            if joint.type.nv and joint.type.spin_axis is None:
                 raise node.error(f"passes joint {joint.name!r} of type {joint.type.name}; gears turn revolute joints")
             if joint.type.nv:
                 turn = _direction(joint, entry) @ jt.unit_axis(axis)

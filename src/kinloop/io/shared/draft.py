@@ -13,8 +13,9 @@ from kinloop.errors import unknown
 from kinloop.io.shared.entries import Link, Options, PathCoupling
 from kinloop.io.shared.failure import Notes, Where
 from kinloop.io.shared.lumping import Lump, make_body
-from kinloop.io.shared.remap_closures import composed, remap_coupling, remap_loop, wanted
+from kinloop.io.shared.remap_closures import remap_coupling, remap_loop, wanted
 from kinloop.model import WORLD, Coupling, Frame, Joint, Loop, Mechanism
+from kinloop.model.frame import composed
 from kinloop.model.joints import Fixed, Free
 from kinloop.spatial import Transform
 
@@ -144,9 +145,9 @@ class Draft:
             return
         bases = [j for j in carriers.values() if j.parent == WORLD]
         for j in bases:
-            if not isinstance(j.type, Fixed if floating else Free):
+            if not (j.type.nv == 0 if floating else j.type.is_free):
                 continue
-            if floating and isinstance(j.type, Fixed) and len(bases) > 1:
+            if floating and len(bases) > 1:
                 raise self.places[j.name].error(
                     f"floating_base=True needs one base, and {len(bases)} joints start at the world; use None"
                 )
@@ -179,7 +180,7 @@ class Draft:
         for name in order:
             joint = carriers[name]
             body, T = of[joint.parent]
-            if isinstance(joint.type, Fixed) and body != WORLD and not self.options.keep_fixed:
+            if joint.type.nv == 0 and body != WORLD and not self.options.keep_fixed:
                 of[name] = body, T.then(joint.placement)
             else:
                 of[name] = name, Transform.identity()

@@ -8,7 +8,8 @@ import numpy as np
 
 from kinloop.io.shared.failure import Where
 from kinloop.io.shared.safe_xml import Node
-from kinloop.model.parts import frozen, swept
+from kinloop.model.frame import swept
+from kinloop.model.frozen_arrays import frozen
 from kinloop.spatial import Transform, quaternion_rotation, rpy_rotation
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")

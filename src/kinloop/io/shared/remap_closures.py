@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -17,45 +16,27 @@ from kinloop.model import (
     Joint,
     LinearCoupling,
     Loop,
-    LoopJoint,
     Mechanism,
-    Rod,
+    Topology,
 )
-from kinloop.model.topology import Topology
-from kinloop.spatial import Transform, apply_pose
+from kinloop.spatial import Transform
 
 Places = Mapping[str, tuple[str, Transform]]
 """The body every link is part of, and its pose there."""
 
 
-def composed(T: Transform, other: Transform) -> Transform:
-    """`T.then(other)`, bit for bit `other` where T is the identity."""
-    if np.array_equal(T.R, np.eye(3)) and not np.any(T.p):
-        return other
-    return T.then(other)
-
-
 def remap_loop(loop: Loop, of: Places, where: Where) -> Loop:
     """The same loop between bodies."""
-    if not isinstance(loop, LoopJoint | Rod):
+    if loop.ends is None:
         return loop
-    for end in (loop.predecessor, loop.successor):
+    predecessor, successor = loop.ends
+    for end in loop.ends:
         if end not in of:
             raise where.error(f"refers to a missing link: {unknown('link', end, of)}")
-    (P, T_P), (S, T_S) = of[loop.predecessor], of[loop.successor]
-    if P == S:
-        raise where.error(f"joins {loop.predecessor!r} to {loop.successor!r}, which move as one; give two moving links")
+    if of[predecessor][0] == of[successor][0]:
+        raise where.error(f"joins {predecessor!r} to {successor!r}, which move as one; give two moving links")
     with where.blamed():
-        if isinstance(loop, Rod):
-            ends = apply_pose(T_P, loop.predecessor_point), apply_pose(T_S, loop.successor_point)
-            return Rod(loop.name, P, S, *ends, loop.length)
-        return replace(
-            loop,
-            predecessor=P,
-            successor=S,
-            predecessor_placement=composed(T_P, loop.predecessor_placement),
-            successor_placement=composed(T_S, loop.successor_placement),
-        )
+        return loop.reattached(of[predecessor], of[successor])
 
 
 def remap_coupling(
@@ -117,10 +98,9 @@ def wanted(m: Mechanism, dependent: set[str], places: Mapping[str, Where], notes
     """Joints that are independent because the file calls others of their cluster dependent (URDF+)."""
     if not dependent:
         return ()
-    top = Topology(m)
-    parts: Sequence[Loop | Coupling] = (*m.loops, *m.couplings)
+    top = Topology.of(m)
     out: list[str] = []
-    for bodies in group(top, parts):
+    for bodies in group(top, m.closures):
         names = [top.joints[i].name for i in bodies]
         if not dependent.intersection(names):
             continue

@@ -107,7 +107,7 @@ def read_joint(draft: Draft, node: Node) -> None:
     if flag is not None and flag not in ("true", "True"):
         draft.dependent.add(name)
     mimic = node.first("mimic")
-    if mimic is not None and isinstance(joint.type, jt.Fixed):
+    if mimic is not None and joint.type.nv == 0:
         draft.notes.warn(mimic.where, f"stands in joint {name!r}, which is fixed; it has no effect")
     elif mimic is not None:
         ratio, offset = attribute(mimic, "multiplier", 1.0), attribute(mimic, "offset", 0.0)
