@@ -165,5 +165,7 @@ def _scales(Ks: list[Array]) -> Array:
         rank = int(np.sum(s > DEPENDENT * max(s[0], TINY))) if len(s) else 0
         sizes.append(np.linalg.norm(Vt[rank:], axis=0))
     typical = np.sqrt(np.mean(np.square(sizes), axis=0))
+    if not np.any(typical):  # a loop without freedom: nothing moves, and every coordinate is its own unit
+        return np.ones(len(typical))
     scales: Array = np.maximum(typical, STUCK * np.max(typical, initial=TINY))
     return scales

@@ -161,7 +161,7 @@ def _mujoco_slots(model: Any) -> Callable[[Joint], Slot]:
 
     def slot(joint: Joint) -> Slot:
         j = index.get(joint.name)
-        if j is None and isinstance(joint.type, jt.Free) and len(free) == 1:
+        if j is None and joint.type.is_free and len(free) == 1:
             j = free[0]
         if j is None:
             raise ModelError(f"the MuJoCo model lacks a joint: {unknown('joint', joint.name, index)}")
@@ -170,7 +170,7 @@ def _mujoco_slots(model: Any) -> Callable[[Joint], Slot]:
             type(joint.type), -1
         ):
             raise ModelError(f"joint {joint.name!r} is {joint.type.name} here and of another type in the MuJoCo model")
-        velocity = _mujoco_free if isinstance(joint.type, jt.Free) else _identity(n)
+        velocity = _mujoco_free if joint.type.is_free else _identity(n)
         return Slot(slice(a, a + joint.type.nq), slice(b, b + n), _same, _same, velocity)
 
     return slot
@@ -187,7 +187,7 @@ def _pinocchio_slots(model: Any) -> Callable[[Joint], Slot]:
 
     def slot(joint: Joint) -> Slot:
         k = names.index(joint.name) if joint.name in names else 0
-        if not k and isinstance(joint.type, jt.Free):
+        if not k and joint.type.is_free:
             k = next((i for i, j in enumerate(model.joints) if j.shortname() == "JointModelFreeFlyer"), 0)
         if not k:
             raise ModelError(f"the Pinocchio model lacks a joint: {unknown('joint', joint.name, names[1:])}")

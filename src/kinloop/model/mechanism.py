@@ -25,7 +25,7 @@ class Mechanism:
 
     `independent` names joints whose velocities the user wants in v (their clusters' others follow);
     clusters it does not touch choose by conditioning. `"joint[1]"` names one coordinate of a joint.
-    `constrained` names loops that are not embedded in clusters but held as motion constraints.
+    `constrained` names loops that are not embedded in clusters but kept as motion constraints.
     """
 
     name: str = "mechanism"

@@ -115,14 +115,3 @@ def test_every_row_of_a_flat_loop_but_two_is_redundant():
         assert np.sum(s > 1e-6) == 2 and np.all(s[2:] < 1e-12), r.name
         seen.add((loop.type.name, len(K)))
     assert seen >= {("revolute", 5), ("spherical", 3)}
-
-
-def test_stacked_rows_put_each_part_in_its_place():
-    r = next(mechanisms(1, seed=3, kind="several"))
-    q = random_closed(r.tree, r.rng)
-    n = r.tree.top.n_spanning
-    both = stacked_rows(r.tree.top, r.mechanism.loops, range(n), q)
-    each = [stacked_rows(r.tree.top, [p], range(n), q) for p in r.mechanism.loops]
-    np.testing.assert_array_equal(both.K, np.concatenate([x.K for x in each]))
-    np.testing.assert_array_equal(both.phi, np.concatenate([x.phi for x in each]))
-    assert stacked_rows(r.tree.top, [], range(n), q).K.shape == (0, n)
