@@ -31,22 +31,28 @@ def test_readme_is_short():
     assert len((REPOSITORY / "README.md").read_text(encoding="utf-8").splitlines()) < 100
 
 
-def test_a_joint_and_constraints_made_as_described_move_exactly():
-    joint, constraints, _ = python_blocks("docs/extending.md")
+def test_a_joint_and_loops_made_as_described_move_exactly():
+    joint, functions, kind, use, _ = python_blocks("docs/extending.md")
     names = {}
     exec("from dataclasses import dataclass\nfrom kinloop import scalar as sc\nimport numpy as np", names)
-    exec("from kinloop.model.joints import JointType, Z\nfrom kinloop.spatial import Transform, axis_rotation", names)
+    exec("from kinloop.model import BodyLoop\nfrom kinloop.model.joints import JointType, X, Y, Z", names)
+    exec("from kinloop.spatial import Transform, axis_rotation, cross", names)
     exec(joint, names)
+    exec(kind, names)
     b = names["b"] = kl.Builder("described")
     ball = {"mass": 1.0, "com": (0.1, 0, 0), "inertia": (1, 1, 1)}
-    b.body("nut", joint=names["Spiral"](0.02), **ball)
-    b.body("arm", "nut", axis="x", at=(0.2, 0, 0), **ball)
+    b.body("carriage", joint=names["PinInSlot"](), **ball)
+    b.body("arm", "carriage", axis="x", at=(0.2, 0, 0), **ball)
     b.body("cam", axis="x", **ball)
     b.body("pin", axis="z", **ball)
     b.body("valve", joint="prismatic", axis="z", **ball)
-    exec(constraints, names)
+    b.body("crank", axis="z", **ball)
+    b.body("rocker", axis="z", at=(0.5, 0, 0), **ball)
+    b.loop("slide", "rocker", "crank", names["PinInSlot"](), at_successor=(0.2, 0, 0))
+    exec(functions, names)
+    exec(use, names)
     robot = kl.Robot(b.mechanism(), backend="numpy")
-    assert robot.nv == 3
+    assert robot.nv == 4, "carriage and arm have 3 - 1, cam with pin and valve 1, crank and rocker 1"
     q, v = robot.random_state(0)
     tau = np.ones(robot.nv)
     expected = robot.forward_dynamics(q, v, tau, method="dense_kkt")

@@ -22,10 +22,8 @@ from kinloop.algorithms.quantities import QUANTITIES, Request, evaluate, input_s
 from kinloop.clusters import ClusterTree
 from kinloop.compiler import Kernel
 from kinloop.compiler.keys import function_digest, parts_digest
-from kinloop.constraints.functions import derivatives
 from kinloop.errors import MethodError
-from kinloop.model.facts import facts, functions
-from kinloop.model.parts import LoopFunction
+from kinloop.model.facts import facts, own_functions
 from kinloop.spatial.transform import Array
 
 BACKENDS = ("kernel", "numpy")
@@ -34,7 +32,7 @@ KEPT = 256
 """Kernels that a robot remembers. Every choice of frames, constraints and parameters is one of its own; those that
 are forgotten are on disk still."""
 
-TRACED = ("errors.py", "scalar", "spatial", "model", "constraints", "clusters", "algorithms")
+TRACED = ("errors.py", "scalar", "spatial", "model", "clusters", "algorithms")
 """The rooms of kinloop that a trace of a robot can reach. A change in one of them is a change of every kernel's key;
 a change elsewhere, in the viewer or in a reader of files, is not. `tests/test_kernels.py` keeps the list complete."""
 
@@ -275,16 +273,8 @@ def charts_key(tree: ClusterTree) -> tuple[Any, ...]:
 
 
 def function_digests(tree: ClusterTree) -> tuple[str, ...]:
-    """What users' functions compute, by their traces."""
-    top = tree.top
-    out = []
-    for part in functions(top.mechanism):
-        named = part.joints if isinstance(part, LoopFunction) else part.independent
-        types = tuple(top.types[top.joint_index[j]] for j in named)
-        kind = f"loop {part.name!r}" if isinstance(part, LoopFunction) else f"coupling {part.name!r}"
-        call = part.phi if isinstance(part, LoopFunction) else part.gamma
-        out.append(function_digest(derivatives(call, types, kind)))
-    return tuple(out)
+    """What functions and kinds that users wrote compute, by their traces."""
+    return tuple(map(function_digest, own_functions(tree.top)))
 
 
 @functools.cache

@@ -18,14 +18,13 @@ from kinloop.algorithms.trees.articulated import check_regular
 from kinloop.algorithms.trees.kinematics import FrameAt, find_frame
 from kinloop.algorithms.trees.reactions import Reactions, reactions
 from kinloop.clusters import ClusterTree, assembly, close, grow, neutral, random_closed
-from kinloop.clusters.closing import TOLERANCE
+from kinloop.clusters.closing import CHECKED, TOLERANCE, close_step
 from kinloop.compiler import Kernel
 from kinloop.constrained_motion import constrained_dynamics
-from kinloop.constraints import Rows, rows_of
 from kinloop.errors import LoopNotClosed, unknown
 from kinloop.inputs import checked, checked_inputs
 from kinloop.kernels import Kernels, rowwise
-from kinloop.model import Mechanism
+from kinloop.model import LoopRows, Mechanism
 from kinloop.spatial.transform import Array
 
 if TYPE_CHECKING:
@@ -139,7 +138,7 @@ class Robot:
         """max |phi| of every loop and coupling [m or rad], in the order of `loop_names`."""
         return rowwise(lambda x: np.array([*assembly.loop_errors(self.tree, x).values()]), checked("q", q, self.nq))
 
-    def check_closed(self, q: ArrayLike, tolerance: float = 1e-6) -> None:
+    def check_closed(self, q: ArrayLike, tolerance: float = CHECKED) -> None:
         """Raise `LoopNotClosed` if a loop stands open at q."""
         errors = np.atleast_2d(self.loop_error(q))
         if errors.size and not np.max(errors) <= tolerance:
@@ -152,7 +151,7 @@ class Robot:
     def integrate(self, q: ArrayLike, v: ArrayLike, dt: float = 1.0) -> Array:
         """The closed configuration reached from q by the constant velocity v in time dt."""
         q, v = checked("q", q, self.nq), checked("v", v, self.nv)
-        return rowwise(lambda x, y: assembly.step(self.tree, x, y * dt), q, v)
+        return rowwise(lambda x, y: close_step(self.tree, x, y * dt), q, v)
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
         """The velocity that leads from q0 to q1 in unit time; the inverse of `integrate`."""
@@ -167,11 +166,11 @@ class Robot:
         rows = self.tree.constraint_rows(q, qd)
         return rows.K, rows.k
 
-    def loop_rows(self, name: str, q: ArrayLike) -> Rows:
+    def loop_rows(self, name: str, q: ArrayLike) -> LoopRows:
         """(dofs, phi, K, k at rest) of one loop or coupling: all its rows, redundant ones too."""
         for p in self.mechanism.closures:
             if p.name == name:
-                return rows_of(self.tree.top, p, checked("q", q, self.nq))
+                return p.rows(self.tree.top, checked("q", q, self.nq))
         raise unknown("loop", name, self.loop_names)
 
     # --- dynamics

@@ -7,9 +7,9 @@ import pytest
 
 import kinloop as kl
 from kinloop import scalar as sc
+from kinloop.clusters.closing import close_dependents
 from kinloop.errors import KinloopError
 from kinloop.sim import ContactPoint, HeightField, Motor, Plane, Simulator, box_corners, capsule_ends
-from kinloop.sim.charts.gauge import close_dependents
 from kinloop.sim.contact.candidates import find_candidates
 from kinloop.sim.contact.impact import joint_stops as stops
 from kinloop.sim.contact.solver import ContactRow, solve_impulses

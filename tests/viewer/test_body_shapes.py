@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from kinloop.model import Body
-from kinloop.model.parts import Geometry
+from kinloop.model import Body, Geometry
 from kinloop.spatial.rotation import quaternion_rotation
 from kinloop.viewer.body_shapes import Shape, body_shapes, half_extent, inertia_shape, rod
 

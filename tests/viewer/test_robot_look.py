@@ -1,7 +1,7 @@
 """All there is to draw of a robot: colours of clusters, marks of loops, bars that keep their length."""
 
 import kinloop as kl
-from kinloop.model.parts import Geometry
+from kinloop.model import Geometry
 from kinloop.viewer.robot_look import LOOP, PALETTE, PLAIN, look
 
 

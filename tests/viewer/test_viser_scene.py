@@ -4,7 +4,7 @@ import numpy as np
 
 import kinloop as kl
 from kinloop import viewer
-from kinloop.model.parts import Geometry
+from kinloop.model import Geometry
 from kinloop.viewer.viser_scene import Scene
 from kinloop.viewer.viser_server import running_server
 

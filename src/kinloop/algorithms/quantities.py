@@ -309,7 +309,7 @@ def evaluate(tree: ClusterTree, asked: Request, *arrays: Array, plan: Any = None
     given = dict(zip(input_sizes(tree, asked), map(np.asarray, arrays), strict=True))
     options: dict[str, Any] = {}
     if asked.parameters:
-        tree = ClusterTree(with_parameters(tree.top, {name: given[name] for name in asked.parameters}), tree.clusters)
+        tree = tree.with_topology(with_parameters(tree.top, {name: given[name] for name in asked.parameters}))
     if asked.forces:
         options["f_ext"] = given["f_ext"].reshape(len(tree.top), 6)
     if asked.compliance is not None:

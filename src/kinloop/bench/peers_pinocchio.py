@@ -20,8 +20,8 @@ from kinloop.bench.peers import Array, Peer, Problem, batch_for, seconds_of, spa
 from kinloop.errors import ModelError
 from kinloop.io.convert import pinocchio_order
 from kinloop.io.convert.loop_points import LoopPoint, loop_points
+from kinloop.model import LinearCoupling
 from kinloop.model import joints as jt
-from kinloop.model.parts import LinearCoupling
 from kinloop.model.topology import Topology
 from kinloop.robot import Robot
 

@@ -9,8 +9,7 @@ from kinloop.cli.robot_argument import Floating, Name, Options, find
 from kinloop.cli.terminal_output import add, console, table
 from kinloop.clusters import Cluster
 from kinloop.clusters.charts import rank_of
-from kinloop.constraints import rows_of
-from kinloop.model import Coupling, Joint, LinearCoupling, Loop, LoopFunction, LoopJoint, Rod
+from kinloop.model import Joint
 
 
 def info(name: Name, option: Options = None, floating: Floating = None) -> None:
@@ -53,7 +52,7 @@ def bodies(robot: kl.Robot) -> Table:
 
 
 def _axis(j: Joint) -> str:
-    axis = getattr(j.type, "axis", None)
+    axis = j.type.direction
     if axis is None:
         return ""
     for name, unit in zip("xyz", ((1, 0, 0), (0, 1, 0), (0, 0, 1)), strict=True):
@@ -69,40 +68,15 @@ def loops(robot: kl.Robot) -> Table:
     numbers = ("rows", "rank", "redundant", "open at q = 0", "at neutral()")
     t = table("Loops and couplings", "name", "kind", "between", *numbers, numbers=numbers)
     q = robot.neutral()
-    parts: list[Loop | Coupling] = [*robot.mechanism.loops, *robot.mechanism.couplings]
-    for part in parts:
-        rows = rows_of(robot.tree.top, part, q)
+    for part in robot.mechanism.closures:
+        rows = part.rows(robot.tree.top, q)
         rank = rank_of(rows.K)
-        opened = (rows_of(robot.tree.top, part, robot.tree.top.neutral()).phi, rows.phi)
+        opened = (part.rows(robot.tree.top, robot.tree.top.neutral()).phi, rows.phi)
         add(
-            t, part.name, kind(part), between(part), len(rows.phi), rank, len(rows.phi) - rank,
+            t, part.name, part.kind, part.between, len(rows.phi), rank, len(rows.phi) - rank,
             *(f"{x:.1e}" if x else "0" for x in (float(max(map(abs, phi), default=0.0)) for phi in opened)),
         )  # fmt: skip
     return t
-
-
-def kind(part: Loop | Coupling) -> str:
-    match part:
-        case LoopJoint():
-            return f"{part.type.name} joint"
-        case Rod():
-            return f"rod of {part.length:.4g} m"
-        case LoopFunction():
-            return "function"
-        case LinearCoupling() if part.matrix.shape == (1, 1):
-            return f"gear of {part.matrix[0, 0]:.4g}"
-    return type(part).__name__.removesuffix("Coupling").lower()
-
-
-def between(part: Loop | Coupling) -> str:
-    match part:
-        case LoopJoint() | Rod():
-            return f"{part.predecessor} - {part.successor}"
-        case LoopFunction():
-            return ", ".join(part.joints)
-        case Coupling():
-            return f"{', '.join(part.independent)} -> {', '.join(part.dependent)}"
-    return ""
 
 
 def clusters(robot: kl.Robot) -> Table:

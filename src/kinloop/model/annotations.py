@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kinloop.errors import ModelError
-from kinloop.model.parts import frozen
+from kinloop.model.frozen_arrays import frozen
 
 ACTUATOR_KINDS = ("torque", "position", "velocity")
 UNBOUNDED = (-np.inf, np.inf)
@@ -102,7 +103,7 @@ class Keyframe:
         object.__setattr__(self, "q", _floats(self.q, len(self.q), f"q of keyframe {self.name!r}"))
 
 
-def _floats(x: object, count: int, what: str) -> tuple[float, ...]:
+def _floats(x: ArrayLike, count: int, what: str) -> tuple[float, ...]:
     return tuple(float(v) for v in frozen(x, (count,), what))
 
 

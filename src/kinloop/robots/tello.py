@@ -12,9 +12,13 @@ from dataclasses import dataclass
 from math import radians
 from typing import Any
 
+import numpy as np
+
 from kinloop import scalar as sc
-from kinloop.model import Builder
+from kinloop.model import Builder, Topology
+from kinloop.model.loops.picture import BarEnds, BarPicture
 from kinloop.robots.body_tables import add_table, read, symmetric
+from kinloop.spatial.transform import Array
 
 GEAR = 6.0
 
@@ -46,6 +50,29 @@ class HipDifferential:
             for rotor, side in ((rotor_1, 1.0), (rotor_2, -1.0))
         ]
 
+    def bars(self, top: Topology, joints: list[int]) -> list[BarPicture]:
+        """Cranks and rods, in the clamp's frame; `joints` are the two rotors, the gimbal and the thigh."""
+        clamp, origin = top.parent[joints[0]], np.array(top.placement[joints[2]].p, dtype=float)
+        place = [top.q_of[i].start for i in joints]
+
+        def side_of(k: int, side: float) -> list[BarPicture]:
+            pivot = origin + np.array([0.0, side * self.offset, self.height])
+
+            def tip(q: Array) -> Array:
+                x: Array = origin + np.array(self.crank_tip(q[place[k]], side), dtype=float)
+                return x
+
+            def end(q: Array) -> Array:
+                x: Array = origin + np.array(self.thigh_point(q[place[2]], q[place[3]], side), dtype=float)
+                return x
+
+            return [
+                crank_bar(f"crank{k + 1}", clamp, lambda q: (pivot, tip(q))),
+                rod_bar(f"rod{k + 1}", clamp, lambda q: (tip(q), end(q))),
+            ]
+
+        return side_of(0, 1.0) + side_of(1, -1.0)
+
 
 @dataclass(frozen=True)
 class KneeAnkleDifferential:
@@ -73,6 +100,35 @@ class KneeAnkleDifferential:
     def __call__(self, rotor_1: Any, rotor_2: Any, shin: Any, foot: Any) -> list[Any]:
         mean = (rotor_1 + rotor_2) / (2.0 * self.gear)
         return [stretch(self.crank_tip(rotor_1, rotor_2), self.foot_point(foot), self.rod), shin - mean]
+
+    def bars(self, top: Topology, joints: list[int]) -> list[BarPicture]:
+        """Crank and rod, in the shin's frame, whose z points from ankle to knee and whose y is the knee's axis."""
+        place = [top.q_of[i].start for i in joints]
+
+        def flat(x: float, y: float) -> Array:
+            return np.array([-float(y), 0.0, -float(x)])
+
+        def tip(q: Array) -> Array:
+            return flat(*self.crank_tip(q[place[0]], q[place[1]]))
+
+        def end(q: Array) -> Array:
+            return flat(*self.foot_point(q[place[3]]))
+
+        pivot = flat(self.pivot * np.cos(self.pivot_angle), self.pivot * np.sin(self.pivot_angle))
+        return [
+            crank_bar("crank", joints[2], lambda q: (pivot, tip(q))),
+            rod_bar("rod", joints[2], lambda q: (tip(q), end(q))),
+        ]
+
+
+def crank_bar(name: str, body: int, ends: BarEnds) -> BarPicture:
+    """How a crank on a body looks."""
+    return BarPicture(name, (body, body), ends, crank=True, width=1.2)
+
+
+def rod_bar(name: str, body: int, ends: BarEnds) -> BarPicture:
+    """How a rod looks whose ends are given in the frame of one body."""
+    return BarPicture(name, (body, body), ends, width=0.8)
 
 
 def stretch(a: tuple[Any, ...], b: tuple[Any, ...], length: float) -> Any:

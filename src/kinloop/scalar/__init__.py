@@ -11,6 +11,7 @@ from kinloop.scalar.elementary import (
     exp,
     floor,
     is_symbolic,
+    largest,
     log,
     logical_and,
     logical_not,
@@ -27,6 +28,6 @@ from kinloop.scalar.tracing import Function, repeat, substitute, trace, unrolled
 
 __all__ = [
     "Function", "Graph", "Symbol", "abs", "acos", "asin", "atan", "atan2", "cos", "exp", "floor", "is_symbolic",
-    "jacobian", "jvp", "log", "logical_and", "logical_not", "logical_or", "maximum", "minimum", "repeat", "sin",
-    "sqrt", "substitute", "tan", "trace", "unrolled", "vjp", "where",
+    "jacobian", "jvp", "largest", "log", "logical_and", "logical_not", "logical_or", "maximum", "minimum", "repeat",
+    "sin", "sqrt", "substitute", "tan", "trace", "unrolled", "vjp", "where",
 ]  # fmt: skip

@@ -13,9 +13,8 @@ as they are.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -164,6 +163,4 @@ def implicit_tree(tree: ClusterTree, drive: Drive, h: float) -> ClusterTree:
             extra[d] += motor.gear**2 * (h * motor.kd + spring)
     if not np.any(extra):
         return tree
-    top = copy.copy(tree.top)
-    top.armature = top.armature + extra
-    return ClusterTree(top, tree.clusters)
+    return tree.with_topology(replace(tree.top, armature=tree.top.armature + extra))

@@ -11,8 +11,9 @@ from collections.abc import Callable
 import numpy as np
 
 from kinloop.clusters import ClusterTree
+from kinloop.clusters.closing import nearest_velocity
 from kinloop.sim.actuation import Drive
-from kinloop.sim.charts.recharting import SINGULAR, approach, pass_over, project, rechart, smallest_singular
+from kinloop.sim.charts.recharting import SINGULAR, approach, pass_over, rechart, smallest_singular
 from kinloop.sim.engine import FEEDBACK, Engine
 from kinloop.sim.integrators.stepper import BEGINNING, CHART, DIVERGED, OPEN, REACH, RUNNING, VOLUME
 from kinloop.spatial.transform import Array
@@ -108,7 +109,7 @@ class Rows:
             qd = np.asarray(engine.robot.spanning_velocity(q, v))
             reach = engine.gauge(q)[0]
         if not (np.all(np.isfinite(qd)) and reach < 1e4):
-            qd = project(tree, q, self.state["qd"][k])
+            qd = nearest_velocity(tree, q, self.state["qd"][k])
         covered = approach(tree, q, NEXT * self.dt * qd)
         if covered > 1.0:
             self._pass_over(k, tree, qd, u)

@@ -11,7 +11,6 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.algorithms.quantities import ask
 from kinloop.clusters import ClusterTree
-from kinloop.constraints import rows_of
 from kinloop.kernels import Computed, charts_key
 from kinloop.robot import Robot
 from kinloop.sim.actuation import Drive, implicit_tree
@@ -59,14 +58,13 @@ class Engine:
 
     def loop_error(self, q: Array) -> Array:
         """max |phi| of every loop and coupling (..., loops)."""
-        m, top = self.robot.mechanism, self.tree.top
-        parts: list[Any] = [*m.loops, *m.couplings]
+        top, parts = self.tree.top, self.robot.mechanism.closures
         if not parts:
             return np.zeros((*q.shape[:-1], 0))
         if self._loops is None:
 
             def errors(q: Array) -> dict[str, Any]:
-                return {"error": np.array([_largest(rows_of(top, p, q).phi) for p in parts])}
+                return {"error": np.array([_largest(p.rows(top, q).phi) for p in parts])}
 
             self._loops = self.kernel("loop_error", errors, {"q": top.nq})
         return self._loops(q)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kinloop.algorithms.trees.cluster_crba import cluster_crba
+from kinloop.algorithms.trees.kinematics import frame_jacobian
 from kinloop.errors import MethodError, SingularConfiguration
-from kinloop.model.joints import Free
 from kinloop.robot import Robot
 from kinloop.sim.contact.candidates import find_candidates
 from kinloop.spatial.transform import Array
@@ -24,9 +25,8 @@ def felt_inertias(robot: Robot, q: Array, names: Sequence[str], frequency: float
     that the leg moves the robot and not itself. Of all bodies that may touch the ground the one counts with which the
     inertia is the largest.
     """
-    plain = Robot(robot.mechanism, "numpy", robot.tree)
     top = robot.tree.top
-    M, G = plain.mass_matrix(q), plain.spanning_jacobian(q)
+    M, G = cluster_crba(robot.tree, q), robot.tree.spanning_jacobian(q)
     if not (np.all(np.isfinite(M)) and np.all(np.isfinite(G))):
         raise SingularConfiguration(
             f"at q the coordinates {', '.join(robot.independent_names)} do not determine the motion; "
@@ -37,7 +37,7 @@ def felt_inertias(robot: Robot, q: Array, names: Sequence[str], frequency: float
     mobility = np.linalg.inv(M + G.T @ (springs[:, None] * G))
     out = np.zeros(len(names))
     for body in bodies_that_may_rest(robot):
-        K = driven if body is None else np.concatenate([driven, plain.frame_jacobian(q, body)])
+        K = driven if body is None else np.concatenate([driven, frame_jacobian(robot.tree, q, *robot.frame(body))])
         X = mobility @ K.T @ np.linalg.pinv(K @ mobility @ K.T, rcond=RANK)[:, : len(names)]
         out = np.maximum(out, np.einsum("ik,ij,jk->k", X, M, X))
     return out
@@ -46,7 +46,7 @@ def felt_inertias(robot: Robot, q: Array, names: Sequence[str], frequency: float
 def bodies_that_may_rest(robot: Robot) -> list[str | None]:
     """Bodies of a robot with one free base that may be at rest: the base, and what may touch; else None, the world."""
     top = robot.tree.top
-    base = [i for i, t in enumerate(top.types) if isinstance(t, Free) and top.parent[i] < 0]
+    base = list(top.floating_bases)
     if len(base) != 1:
         return [None]
     try:

@@ -14,7 +14,6 @@ from kinloop.kernels import Interpreted, charts_key
 from kinloop.robot import Robot
 from kinloop.sim.actuation import Motor, make_drive
 from kinloop.sim.batch import Rows
-from kinloop.sim.charts.gauge import sample_jacobians
 from kinloop.sim.charts.loop_kernels import native
 from kinloop.sim.charts.recharting import typical_singular
 from kinloop.sim.contact.candidates import find_candidates
@@ -68,7 +67,7 @@ class Simulator:
         self.contact = self._contact(ground, contacts, limits, iterations)
         self._tree = native(robot.kernels)
         self._own = charts_key(self._tree)
-        self._samples = sample_jacobians(robot.tree)
+        self._samples = robot.tree.samples.jacobians
         self._typical = typical_singular(robot.tree, self._samples)
         self._engines: dict[tuple, Engine] = {}
         self._fields: dict[tuple, Field] = {}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from kinloop.clusters import ClusterTree
+from kinloop.clusters.closing import close_dependents
 from kinloop.robot import Robot
 from kinloop.sim.actuation import Motor
-from kinloop.sim.charts.gauge import close_dependents
 from kinloop.sim.contact.ground import Plane
 from kinloop.sim.gym import KinloopVectorEnv, Task
 from kinloop.sim.rollout import State

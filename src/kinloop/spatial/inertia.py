@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinloop.spatial.planar import planar_turn, turn_block
+from kinloop.spatial.planar_turn import planar_turn, turn_block
 from kinloop.spatial.transform import Array, Transform, cross, skew
 
 

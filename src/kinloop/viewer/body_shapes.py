@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kinloop.model.parts import Body, Geometry
+from kinloop.model import Body, Geometry
 from kinloop.spatial import Transform
 from kinloop.spatial.transform import Array
 from kinloop.viewer.mesh_files import Mesh, read_mesh

@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kinloop.model.joints import Free, JointType, Prismatic
-from kinloop.model.parts import LoopFunction, LoopJoint, Rod
+from kinloop.model.joints import JointType
 from kinloop.robot import Robot
 from kinloop.spatial import Transform
 from kinloop.spatial.transform import Array, apply_pose
 from kinloop.viewer.body_shapes import Color, Shape, body_shapes, half_extent, rod
-from kinloop.viewer.loop_bars import LOOP, PIN, Bar, Ends, differential_bars
+from kinloop.viewer.loop_bars import LOOP, PIN, Bar, bars
 from kinloop.viewer.poses import Poses
 
 PALETTE: tuple[Color, ...] = (
@@ -48,7 +47,7 @@ def look(robot: Robot) -> Look:
         cluster = robot.tree.clusters[robot.tree.cluster_of[i]]
         shapes.append([_colored(s, colors[cluster.index], bool(cluster.parts)) for s in own])
     marks(robot, shapes, thin)
-    return Look(shapes, bars(robot, colors, thin), colors, size)
+    return Look(shapes, bars(robot, thin), colors, size)
 
 
 def _colored(s: Shape, color: Color, tied: bool) -> Shape:
@@ -80,14 +79,8 @@ def attachments(robot: Robot, i: int) -> list[Array]:
     """Points of body i, in its frame, where other bodies and loops hold it."""
     m, top, name = robot.mechanism, robot.tree.top, robot.mechanism.bodies[i].name
     points = [np.asarray(top.placement[k].p, dtype=float) for k, parent in enumerate(top.parent) if parent == i]
-    for loop in m.loops:
-        if isinstance(loop, LoopJoint):
-            ends = ((loop.predecessor, loop.predecessor_placement.p), (loop.successor, loop.successor_placement.p))
-        elif isinstance(loop, Rod):
-            ends = ((loop.predecessor, loop.predecessor_point), (loop.successor, loop.successor_point))
-        else:
-            continue
-        points += [np.asarray(p, dtype=float) for body, p in ends if body == name]
+    for loop in m.closures:
+        points += [p for body, p in loop.picture(top).points if body == name]
     if i not in top.parent:
         points += [np.asarray(f.placement.p, dtype=float) for f in m.frames if f.body == name]
     return points
@@ -96,7 +89,7 @@ def attachments(robot: Robot, i: int) -> list[Array]:
 def skeleton(robot: Robot, i: int, radius: float) -> list[Shape]:
     """Thin bars from a body's own joint to every point where something holds it."""
     top = robot.tree.top
-    start = robot.mechanism.bodies[i].com if isinstance(top.types[i], Free) else np.zeros(3)
+    start = robot.mechanism.bodies[i].com if top.types[i].is_free else np.zeros(3)
     out: list[Shape] = []
     for k, point in enumerate(attachments(robot, i)):
         if np.linalg.norm(point - start) > radius:
@@ -106,49 +99,30 @@ def skeleton(robot: Robot, i: int, radius: float) -> list[Shape]:
 
 def pin(kind: JointType, radius: float, carries: bool, color: Color = PIN, name: str = "joint") -> list[Shape]:
     """What marks a joint: a pin along its axis, a ball where it has none."""
-    axis = getattr(kind, "axis", None)
-    if isinstance(kind, Free) or kind.nv == 0 or not (carries or color == LOOP):
+    axis = kind.direction
+    if kind.is_free or kind.nv == 0 or not (carries or color == LOOP):
         return []
     if axis is None or kind.nv > 1:
         return [Shape(name, "sphere", (2.0 * radius,), color=color)]
-    half = np.array(axis) * radius * (4.0 if isinstance(kind, Prismatic) else 2.2)
-    wide = radius * (1.2 if isinstance(kind, Prismatic) else 1.7)
+    slides = kind.slides()[0]
+    half = np.array(axis) * radius * (4.0 if slides else 2.2)
+    wide = radius * (1.2 if slides else 1.7)
     return [rod(name, -half, half, wide, color)]
 
 
 def marks(robot: Robot, shapes: list[list[Shape]], radius: float) -> None:
-    """Add to the bodies the joints that close loops, in a colour of their own."""
-    index = robot.tree.top.body_index
-    for loop in robot.mechanism.loops:
-        if isinstance(loop, LoopJoint):
-            i, T = index[loop.predecessor], loop.predecessor_placement
-            if i < 0:
-                i, T = index[loop.successor], loop.successor_placement
-            for s in pin(loop.type, 1.25 * radius, True, LOOP, f"loop_{loop.name}"):
-                shapes[i].append(replace(s, placement=T.then(s.placement)))
-        elif isinstance(loop, Rod):
-            for body, point in ((loop.predecessor, loop.predecessor_point), (loop.successor, loop.successor_point)):
-                if index[body] >= 0:
-                    place = Transform(np.eye(3), point)
-                    ball = Shape(f"loop_{loop.name}", "sphere", (1.9 * radius,), place, LOOP)
-                    shapes[index[body]].append(ball)
-
-
-def bars(robot: Robot, colors: list[Color], radius: float) -> list[Bar]:
-    """Rods without mass, and the rods behind Tello's differentials."""
+    """Add to the bodies what closes loops there: the pins of joints, else balls, in a colour of their own."""
     top = robot.tree.top
-    out: list[Bar] = []
-    for loop in robot.mechanism.loops:
-        if isinstance(loop, Rod):
-            pair = (top.body_index[loop.predecessor], top.body_index[loop.successor])
-            out.append(Bar(f"rod_{loop.name}", pair, _fixed(loop), radius, LOOP))
-        elif isinstance(loop, LoopFunction):
-            out += differential_bars(robot, loop, radius)
-    return out
-
-
-def _fixed(loop: Rod) -> Ends:
-    return lambda q: (loop.predecessor_point, loop.successor_point)
+    for loop in robot.mechanism.closures:
+        for mark in loop.picture(top).marks:
+            i, name = top.body_index[mark.body], f"loop_{loop.name}"
+            if i < 0:
+                continue
+            if mark.type is None:
+                shapes[i].append(Shape(name, "sphere", (1.9 * radius,), mark.placement, LOOP))
+                continue
+            for s in pin(mark.type, 1.25 * radius, True, LOOP, name):
+                shapes[i].append(replace(s, placement=mark.placement.then(s.placement)))
 
 
 def bar_ends(look: Look, q: Array, R: Array, p: Array) -> list[tuple[Array, Array]]:

@@ -7,7 +7,6 @@ from numpy.typing import ArrayLike
 
 from kinloop.errors import KinloopError
 from kinloop.inputs import checked
-from kinloop.model.joints import Prismatic
 from kinloop.model.topology import Topology
 from kinloop.robot import Robot
 from kinloop.spatial.transform import Array
@@ -54,7 +53,7 @@ class Coordinates:
         top = self.robot.tree.top
         d = self.robot.tree.independent_dofs[k]
         joint = top.joints[top.body_of[d]]
-        slides = isinstance(joint.type, Prismatic) or (self.places[k] < 0 and d - top.v_of[top.body_of[d]].start >= 3)
+        slides = joint.type.slides()[d - top.v_of[top.body_of[d]].start]
         around, now = (1.0 if slides else np.pi), self.value(k)
         low = joint.lower if np.isfinite(joint.lower) and joint.type.nv == 1 else min(-around, now)
         high = joint.upper if np.isfinite(joint.upper) and joint.type.nv == 1 else max(around, now)

@@ -14,8 +14,7 @@ import numpy as np
 from kinloop.algorithms.constrained.motion_constraints import Closure, Placed, Point, Rows, Weld
 from kinloop.algorithms.trees.kinematics import FrameAt, Motion, frame_pose, scatter
 from kinloop.clusters import ClusterTree
-from kinloop.constraints import Rows as LoopRows
-from kinloop.constraints import rows_of
+from kinloop.model import LoopRows
 from kinloop.model.topology import Topology
 from kinloop.spatial import Transform, cross, cross_motion
 from kinloop.spatial.transform import Array
@@ -153,7 +152,7 @@ def _shift(top: Topology, kin: Motion, ends: dict[int, Array]) -> Array:
 def closure_rows(tree: ClusterTree, kin: Motion, q: Array, c: Closure) -> LoopRows:
     """phi, K, k of a constrained loop over spanning coordinates, at the state of `kin`."""
     loop = next(p for p in tree.top.mechanism.loops if p.name == c.frame)
-    return rows_of(tree.top, loop, q, scatter(tree, [e.qd for e in kin.embedding]))
+    return loop.rows(tree.top, q, scatter(tree, [e.qd for e in kin.embedding]))
 
 
 def _closure_target(tree: ClusterTree, kin: Motion, c: Closure, rows: LoopRows) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.algorithms.constrained.multipliers import rank_rows
-from kinloop.algorithms.linear import Factor
+from kinloop.spatial.linear import Factor
 from kinloop.spatial.transform import Array
 
 SINGULAR = 1e-8

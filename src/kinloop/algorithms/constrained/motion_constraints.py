@@ -24,9 +24,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from kinloop.algorithms.trees.kinematics import FrameAt, find_frame
-from kinloop.constraints import rows_of
 from kinloop.errors import ModelError
-from kinloop.model.parts import frozen
+from kinloop.model.frozen_arrays import frozen
 from kinloop.model.topology import Topology
 from kinloop.spatial.transform import Array
 
@@ -202,7 +201,7 @@ def _closure(top: Topology, c: Closure) -> Placed:
             f"{c.name} names no loop held by constraints; {m.name!r} has {list(m.constrained)} (Mechanism.constrained)"
         )
     loop = next(p for p in m.loops if p.name == c.frame)
-    return Placed(replace(c, rows=len(rows_of(top, loop, top.neutral()).phi)))
+    return Placed(replace(c, rows=len(loop.rows(top, top.neutral()).phi)))
 
 
 def all_numbers(placed: Sequence[Placed]) -> Array:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.algorithms.linear import Factor, gram
+from kinloop.spatial.linear import Factor, gram
 from kinloop.spatial.transform import Array
 
 DEPENDENT = 1e-12

@@ -27,8 +27,8 @@ from kinloop.algorithms.constrained.elimination import SafeFactor
 from kinloop.algorithms.constrained.motion_constraints import Placed
 from kinloop.algorithms.constrained.multipliers import solve_rows
 from kinloop.algorithms.constrained.passes import Pushed, Solution, Start, free_values, push, roll_out, start
-from kinloop.algorithms.linear import Factor, gram, total
 from kinloop.clusters import ClusterTree
+from kinloop.spatial.linear import Factor, gram, total
 from kinloop.spatial.transform import Array
 
 WEAK = 1e-3

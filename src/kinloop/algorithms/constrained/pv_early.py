@@ -31,12 +31,12 @@ from kinloop.algorithms.constrained.motion_constraints import Placed
 from kinloop.algorithms.constrained.multipliers import null_rows, solve_rows
 from kinloop.algorithms.constrained.passes import Solution, below_seats, force_bias, grounded, leave, world_acceleration
 from kinloop.algorithms.constrained.pv import join
-from kinloop.algorithms.linear import Factor, gram
 from kinloop.algorithms.trees.articulated import Articulated, _free, _hand_over, sum_inertias
 from kinloop.algorithms.trees.cluster_aba import _inward, _outward
 from kinloop.algorithms.trees.kinematics import Motion, motion
 from kinloop.clusters import ClusterTree
 from kinloop.spatial import Inertia
+from kinloop.spatial.linear import Factor, gram
 from kinloop.spatial.transform import Array
 
 

@@ -18,8 +18,8 @@ import numpy as np
 from kinloop.algorithms.constrained.motion_constraints import Placed
 from kinloop.algorithms.constrained.pv import _groups, _matrix, _spans, delassus, offsets
 from kinloop.algorithms.constrained.pv_osim import at_rest, push_all
-from kinloop.algorithms.linear import Factor, gram
 from kinloop.clusters import ClusterTree
+from kinloop.spatial.linear import Factor, gram
 from kinloop.spatial.transform import Array
 
 

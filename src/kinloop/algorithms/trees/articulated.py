@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from kinloop.algorithms.linear import Factor, gram, total
 from kinloop.algorithms.trees.kinematics import Motion, still
 from kinloop.clusters import Cluster, ClusterTree
 from kinloop.errors import ModelError
 from kinloop.model.topology import Topology
 from kinloop.spatial import Inertia
+from kinloop.spatial.linear import Factor, gram, total
 from kinloop.spatial.transform import Array
 
 

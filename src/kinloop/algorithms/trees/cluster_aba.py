@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinloop.algorithms.linear import total
 from kinloop.algorithms.trees.articulated import Articulated, articulate, carry_forces, roots
 from kinloop.algorithms.trees.kinematics import Motion, motion, scatter
 from kinloop.clusters import ClusterTree
 from kinloop.model.topology import Topology
 from kinloop.spatial.inertia import rigid_bias
+from kinloop.spatial.linear import total
 from kinloop.spatial.transform import Array
 
 

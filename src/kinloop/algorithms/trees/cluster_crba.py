@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinloop.algorithms.linear import gram, total
 from kinloop.algorithms.trees.articulated import cluster_subspace, sum_inertias
 from kinloop.algorithms.trees.kinematics import Motion, still
 from kinloop.clusters import ClusterTree
 from kinloop.spatial import Inertia
+from kinloop.spatial.linear import gram, total
 from kinloop.spatial.transform import Array
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinloop.algorithms.linear import total
 from kinloop.algorithms.trees.cluster_aba import body_accelerations, body_bias
 from kinloop.algorithms.trees.kinematics import Motion, motion, scatter
 from kinloop.clusters import ClusterTree
+from kinloop.spatial.linear import total
 from kinloop.spatial.transform import Array
 
 

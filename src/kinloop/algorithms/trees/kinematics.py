@@ -13,7 +13,7 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree, Embedding
 from kinloop.errors import unknown
-from kinloop.model.parts import WORLD
+from kinloop.model.frame import WORLD
 from kinloop.model.topology import Topology
 from kinloop.spatial import Transform, cross_motion
 from kinloop.spatial.transform import Array

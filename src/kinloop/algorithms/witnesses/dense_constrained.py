@@ -21,7 +21,6 @@ from kinloop.algorithms.witnesses.dense_kkt import (
     world_jacobians,
 )
 from kinloop.clusters import ClusterTree
-from kinloop.constraints import rows_of
 from kinloop.spatial import Transform, cross_motion
 from kinloop.spatial.transform import Array
 
@@ -76,7 +75,7 @@ def dense_rows(tree: ClusterTree, q: Array, qd: Array, placed: Placed) -> tuple[
     c, top = placed.constraint, tree.top
     if isinstance(c, Closure):
         loop = next(p for p in top.mechanism.loops if p.name == c.frame)
-        rows = rows_of(top, loop, q, qd)
+        rows = loop.rows(top, q, qd)
         J = np.zeros((len(rows.k), top.n_spanning))
         for column, d in enumerate(rows.dofs):
             J[:, d] += rows.K[:, column]

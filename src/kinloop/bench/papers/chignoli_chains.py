@@ -15,7 +15,7 @@ from kinloop.bench.papers.method_timing import dynamics_case, time_methods
 from kinloop.bench.papers.printed_numbers import NAMES
 from kinloop.bench.report_elements import Plot, Section, Table
 from kinloop.bench.timing import Effort
-from kinloop.model.parts import LinearCoupling
+from kinloop.model import LinearCoupling
 from kinloop.robot import Robot
 
 METHODS = {

@@ -30,14 +30,14 @@ def _slots(model: MjModel) -> Callable[[Joint], Slot]:
 
     def slot(joint: Joint) -> Slot:
         j = index.get(joint.name)
-        if j is None and isinstance(joint.type, jt.Free) and len(free) == 1:
+        if j is None and joint.type.is_free and len(free) == 1:
             j = free[0]
         if j is None:
             raise ModelError(f"the MuJoCo model lacks a joint: {unknown('joint', joint.name, index)}")
         if model.jnt_type[j] != TYPES.get(type(joint.type), -1):
             raise ModelError(f"joint {joint.name!r} is {joint.type.name} here and of another type in the MuJoCo model")
         a, b, kind = int(model.jnt_qposadr[j]), int(model.jnt_dofadr[j]), joint.type
-        written = FREE_JOINT if isinstance(kind, jt.Free) else Coordinates(same, same, identity(kind.nv))
+        written = FREE_JOINT if kind.is_free else Coordinates(same, same, identity(kind.nv))
         return Slot(slice(a, a + kind.nq), slice(b, b + kind.nv), written)
 
     return slot

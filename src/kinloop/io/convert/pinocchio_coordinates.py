@@ -57,7 +57,7 @@ def _index(model: PinocchioModel, joint: Joint) -> int:
     """The number of a joint in Pinocchio; a free joint may have another name there."""
     names = list(model.names)
     k = names.index(joint.name) if joint.name in names else 0
-    if not k and isinstance(joint.type, jt.Free):
+    if not k and joint.type.is_free:
         k = next((i for i, j in enumerate(model.joints) if j.shortname() == "JointModelFreeFlyer"), 0)
     if not k:
         raise ModelError(f"the Pinocchio model lacks a joint: {unknown('joint', joint.name, names[1:])}")

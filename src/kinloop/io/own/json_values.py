@@ -136,10 +136,11 @@ def type_of_joint(e: Json) -> JointType:
     """A joint type with its axes bit for bit as they were written."""
     if not isinstance(e, dict) or e.get("kind") not in JOINT_TYPES:
         raise ModelError(f"type is {e!r}; its kind must be one of {', '.join(JOINT_TYPES)}")
-    parameters = {k: v for k, v in e.items() if k != "kind"}
+    parameters: dict[str, Any] = {k: v for k, v in e.items() if k != "kind"}
     axes = {k: floats(v, k) for k, v in parameters.items() if k.startswith("axis")}
     numbers = {k: number(v, k) for k, v in parameters.items() if not k.startswith("axis")}
-    kind = joint_type(e["kind"], **{**numbers, **axes})  # checks
+    values: dict[str, Any] = {**numbers, **axes}
+    kind = joint_type(e["kind"], **values)  # checks
     for key, axis in axes.items():
         if np.max(np.abs(np.array(getattr(kind, key)) - axis)) < UNIT_TOLERANCE:
             object.__setattr__(kind, key, axis)

@@ -31,11 +31,11 @@ def read_gearbox(node: Node, name: str, placed: Placed, joints: Mapping[str, Joi
     row: dict[str, float] = {}
     for link, axis, factor in ((names[1], axes[0], ratio), (names[2], axes[1], 1.0)):
         for joint, sign in _path(carriers, placed[reference][0], placed[link][0]):
-            if isinstance(joint.type, jt.Fixed):
+            if joint.type.nv == 0:
                 continue
-            if not isinstance(joint.type, jt.Revolute):
+            if joint.type.spin_axis is None:
                 raise node.error(f"passes joint {joint.name!r} of type {joint.type.name}; gears turn revolute joints")
-            turn = _direction(joint.child, joint.type, placed) @ jt.unit_axis(axis)
+            turn = _direction(joint.child, joint.type.spin_axis, placed) @ jt.unit_axis(axis)
             row[joint.name] = row.get(joint.name, 0.0) + factor * sign * float(np.round(turn, 9))
     row = {k: c for k, c in row.items() if c}
     if not row:
@@ -46,10 +46,10 @@ def read_gearbox(node: Node, name: str, placed: Placed, joints: Mapping[str, Joi
     return LinearCoupling(name, (dependent,), others, matrix)
 
 
-def _direction(child: str, hinge: jt.Revolute, placed: Placed) -> np.ndarray:
+def _direction(child: str, axis: jt.Axis, placed: Placed) -> np.ndarray:
     """The axis of the joint that carries a link, in the model's frame, at rest."""
     R = next(T.R for link, T in placed.values() if link == child)
-    direction: np.ndarray = R @ np.array(hinge.axis)
+    direction: np.ndarray = R @ np.array(axis)
     return direction
 
 

@@ -7,7 +7,8 @@ import numpy as np
 from kinloop.io.shared.file_errors import Where
 from kinloop.io.shared.parse_numbers import vector
 from kinloop.io.shared.safe_xml import Node
-from kinloop.model.parts import frozen, swept
+from kinloop.model.frame import swept
+from kinloop.model.frozen_arrays import frozen
 from kinloop.spatial import Transform, quaternion_rotation, rotation_quaternion, rpy_rotation
 
 ROUNDING = 2e-15

@@ -76,7 +76,7 @@ def _retype_bases(d: RobotDescription, tree: LinkTree) -> None:
         return
     bases = [j for j in tree.carriers.values() if j.parent == WORLD]
     for j in bases:
-        if not isinstance(j.type, Fixed if floating else Free):
+        if not (j.type.nv == 0 if floating else j.type.is_free):
             continue
         if floating and len(bases) > 1:
             raise tree.places[j.name].error(

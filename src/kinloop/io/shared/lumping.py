@@ -10,7 +10,6 @@ import numpy as np
 from kinloop.io.shared.file_errors import Notes, Where
 from kinloop.io.shared.robot_description import Link
 from kinloop.model import WORLD, Body, Geometry, Joint
-from kinloop.model import joints as jt
 from kinloop.spatial import Transform, apply_pose
 
 PUBLISHED = 1.3
@@ -108,7 +107,8 @@ def _judge(lump: Lump, I: np.ndarray, carriers: Mapping[str, Joint], geared: set
         notes.warn(lump.where, f"{said}; it turns about one direction only, where this does not act")
         return True
     joint = carriers[lump.name]
-    if joint.name in geared and isinstance(joint.type, jt.Revolute) and _spins(I, moments[2], joint.type.axis):
+    spin = joint.type.spin_axis
+    if joint.name in geared and spin is not None and _spins(I, moments[2], spin):
         notes.warn(lump.where, f"{said}; it is a rotor about that axis, its moments are used as given")
         return True
     if moments[2] <= PUBLISHED * (moments[0] + moments[1]):
@@ -131,16 +131,10 @@ def _turns_about_one_axis(name: str, carriers: Mapping[str, Joint]) -> bool:
     at = name
     while at != WORLD:
         joint = carriers[at]
-        match joint.type:
-            case jt.Fixed() | jt.Prismatic():
-                pass
-            case jt.Revolute() | jt.Helical() | jt.Cylindrical() | jt.Planar():
-                mine = np.array(joint.type.axis)
-                if axis is not None and np.linalg.norm(np.cross(axis, mine)) > PARALLEL:
-                    return False
-                axis = mine
-            case _:
+        for mine in joint.type.turning_axes():
+            if axis is not None and np.linalg.norm(np.cross(axis, mine)) > PARALLEL:
                 return False
+            axis = mine
         axis = None if axis is None else joint.placement.R @ axis
         at = joint.parent
     return True

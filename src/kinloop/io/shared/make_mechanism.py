@@ -10,7 +10,6 @@ from kinloop.io.shared.lumping import Lump, make_body
 from kinloop.io.shared.remap_closures import Places, independent_joints, remap_coupling, remap_loop
 from kinloop.io.shared.robot_description import RobotDescription
 from kinloop.model import WORLD, Frame, Mechanism
-from kinloop.model.joints import Fixed
 from kinloop.spatial import Transform
 
 
@@ -35,7 +34,7 @@ def _lump(d: RobotDescription, tree: LinkTree) -> tuple[list[Lump], Places]:
     for name in tree.order:
         joint = tree.carriers[name]
         body, T = of[joint.parent]
-        if isinstance(joint.type, Fixed) and body != WORLD and not d.options.keep_fixed:
+        if joint.type.nv == 0 and body != WORLD and not d.options.keep_fixed:
             of[name] = body, T.then(joint.placement)
         else:
             of[name] = name, Transform.identity()

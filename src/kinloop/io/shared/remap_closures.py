@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 import numpy as np
 
 from kinloop.clusters.grouping import group
 from kinloop.errors import unknown
-from kinloop.io.shared.exact_poses import composed
 from kinloop.io.shared.file_errors import Notes, Where
 from kinloop.io.shared.robot_description import PathCoupling
 from kinloop.model import (
@@ -18,12 +16,10 @@ from kinloop.model import (
     Joint,
     LinearCoupling,
     Loop,
-    LoopJoint,
     Mechanism,
-    Rod,
+    Topology,
 )
-from kinloop.model.topology import Topology
-from kinloop.spatial import Transform, apply_pose
+from kinloop.spatial import Transform
 
 Places = Mapping[str, tuple[str, Transform]]
 """The body every link is part of, and its pose there."""
@@ -31,25 +27,16 @@ Places = Mapping[str, tuple[str, Transform]]
 
 def remap_loop(loop: Loop, of: Places, where: Where) -> Loop:
     """The same loop between bodies."""
-    if not isinstance(loop, LoopJoint | Rod):
+    if loop.ends is None:
         return loop
-    for end in (loop.predecessor, loop.successor):
+    predecessor, successor = loop.ends
+    for end in loop.ends:
         if end not in of:
             raise where.error(f"refers to a missing link: {unknown('link', end, of)}")
-    (P, T_P), (S, T_S) = of[loop.predecessor], of[loop.successor]
-    if P == S:
-        raise where.error(f"joins {loop.predecessor!r} to {loop.successor!r}, which move as one; give two moving links")
+    if of[predecessor][0] == of[successor][0]:
+        raise where.error(f"joins {predecessor!r} to {successor!r}, which move as one; give two moving links")
     with where.blamed():
-        if isinstance(loop, Rod):
-            ends = apply_pose(T_P, loop.predecessor_point), apply_pose(T_S, loop.successor_point)
-            return Rod(loop.name, P, S, *ends, loop.length)
-        return replace(
-            loop,
-            predecessor=P,
-            successor=S,
-            predecessor_placement=composed(T_P, loop.predecessor_placement),
-            successor_placement=composed(T_S, loop.successor_placement),
-        )
+        return loop.reattached(of[predecessor], of[successor])
 
 
 def remap_coupling(
@@ -109,7 +96,9 @@ def _path_coupling(c: PathCoupling, where: Where, carriers: Mapping[str, Joint],
 
 def independent_joints(m: Mechanism, dependent: set[str], places: Mapping[str, Where], notes: Notes) -> tuple[str, ...]:
     """Joints that are independent because the file calls others of their cluster dependent (URDF+)."""
-    top = Topology(m)
+    if not dependent:
+        return ()
+    top = Topology.of(m)
     out: list[str] = []
     for bodies in group(top, m.closures):
         names = [top.joints[i].name for i in bodies]

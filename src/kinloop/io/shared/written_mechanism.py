@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from kinloop.errors import ModelError
-from kinloop.model import Coupling, FunctionCoupling, Loop, LoopFunction, Mechanism
+from kinloop.model import FunctionCoupling, LoopClosure, LoopFunction, Mechanism
 
 
 class HasMechanism(Protocol):
@@ -19,8 +19,7 @@ def mechanism_of(x: Mechanism | HasMechanism) -> Mechanism:
     return x if isinstance(x, Mechanism) else x.mechanism
 
 
-def cannot_hold(part: Loop | Coupling, holder: str, remedy: str) -> ModelError:
+def cannot_hold(part: LoopClosure, holder: str, remedy: str) -> ModelError:
     """The error about a loop or coupling that a format has no word for; `holder` names the format."""
-    what = "loop" if isinstance(part, Loop) else "coupling"
     kind = "a Python function" if isinstance(part, LoopFunction | FunctionCoupling) else f"a {type(part).__name__}"
-    return ModelError(f"{what} {part.name!r} is {kind}, which {holder} hold; {remedy}")
+    return ModelError(f"{part.what} is {kind}, which {holder} hold; {remedy}")

@@ -21,7 +21,6 @@ from kinloop.io.urdf.loop_tags import LOOP_TAGS, looks_like_a_loop, read_loop
 from kinloop.io.urdf.urdf_joint_types import TREE_TYPES
 from kinloop.io.urdf.urdf_shapes import UrdfShapes
 from kinloop.model import Joint, LinearCoupling, Mechanism
-from kinloop.model import joints as jt
 
 SILENT = {
     "material", "transmission", "gazebo", "sensor", "ros2_control", "mujoco", "verbose", "group_state",
@@ -110,7 +109,7 @@ def read_joint(description: RobotDescription, node: Node) -> None:
     if flag is not None and flag not in ("true", "True"):
         description.dependent.add(name)
     mimic = node.first("mimic")
-    if mimic is not None and isinstance(joint.type, jt.Fixed):
+    if mimic is not None and joint.type.nv == 0:
         description.notes.warn(mimic.where, f"stands in joint {name!r}, which is fixed; it has no effect")
     elif mimic is not None:
         ratio, offset = attribute(mimic, "multiplier", 1.0), attribute(mimic, "offset", 0.0)

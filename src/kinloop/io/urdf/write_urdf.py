@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ from kinloop.io.shared.xml_lines import XmlLines
 from kinloop.model import (
     WORLD,
     Body,
+    BodyLoop,
     Coupling,
     Geometry,
     Joint,
     LinearCoupling,
     Loop,
+    LoopClosure,
     LoopJoint,
     Mechanism,
     PolynomialCoupling,
@@ -123,7 +126,7 @@ def _shape(out: XmlLines, g: Geometry, role: str) -> None:
 
 def _joint(out: XmlLines, j: Joint, dependent: bool) -> None:
     limited = np.isfinite(j.lower) or np.isfinite(j.upper)
-    kind = _NAMES.get(j.type.name, j.type.name)
+    kind = _word(j.type)
     kind = "continuous" if kind == "revolute" and not limited else kind
     out.open("joint", name=j.name, type=kind, independent="false" if dependent else None)
     out.empty("parent", link=j.parent)
@@ -141,6 +144,12 @@ def _joint(out: XmlLines, j: Joint, dependent: bool) -> None:
     out.close("joint")
 
 
+def _word(kind: jt.JointType) -> str:
+    """What URDF+ calls a joint type."""
+    name = jt.registered_name(kind)
+    return _NAMES.get(name, name)
+
+
 def _axes(out: XmlLines, kind: jt.JointType) -> None:
     if hasattr(kind, "axis"):
         out.empty("axis", xyz=kind.axis, pitch=getattr(kind, "pitch", None))
@@ -149,46 +158,59 @@ def _axes(out: XmlLines, kind: jt.JointType) -> None:
 
 
 def _loop(out: XmlLines, loop: Loop) -> None:
-    match loop:
-        case LoopJoint():
-            out.open("loop", name=loop.name, type=_NAMES.get(loop.type.name, loop.type.name))
-            ends = (loop.predecessor_placement, loop.successor_placement)
-        case Rod():
-            out.open("loop", name=loop.name, type="rod", length=loop.length)
-            ends = tuple(Transform(np.eye(3), p) for p in (loop.predecessor_point, loop.successor_point))
-        case _:
-            raise cannot_hold(loop, "URDF+ cannot", "leave it out")
-    for tag, link, T in zip(("predecessor", "successor"), (loop.predecessor, loop.successor), ends, strict=True):
-        out.open(tag, link=link)
-        _origin(out, T)
-        out.close(tag)
-    if isinstance(loop, LoopJoint):
-        _axes(out, loop.type)
+    _written(out, loop, {LoopJoint: _loop_joint, Rod: _rod})
     out.close("loop")
 
 
 def _coupling(out: XmlLines, c: Coupling) -> None:
-    match c:
-        case LinearCoupling():
-            out.open("coupling", name=c.name)
-            for joint, row, offset in zip(c.dependent, c.matrix, c.offset, strict=True):
-                out.open("dependent", joint=joint, offset=offset)
-                for other, ratio in zip(c.independent, row, strict=True):
-                    out.empty("term", joint=other, ratio=ratio)
-                out.close("dependent")
-        case PolynomialCoupling():
-            out.open("coupling", name=c.name)
-            out.open("dependent", joint=c.dependent[0], coefficients=c.coefficients)
-            out.empty("term", joint=c.independent[0])
-            out.close("dependent")
-        case _:
-            raise cannot_hold(c, "URDF+ cannot", "leave it out")
+    _written(out, c, {LinearCoupling: _linear, PolynomialCoupling: _polynomial})
     out.close("coupling")
+
+
+def _written(out: XmlLines, closure: LoopClosure, table: Mapping[type, Callable[[XmlLines, Any], None]]) -> None:
+    """Write a loop or coupling by the table of the kinds that URDF+ can hold."""
+    if type(closure) not in table:
+        raise cannot_hold(closure, "URDF+ cannot", "leave it out")
+    table[type(closure)](out, closure)
+
+
+def _loop_joint(out: XmlLines, loop: LoopJoint) -> None:
+    out.open("loop", name=loop.name, type=_word(loop.type))
+    _ends(out, loop)
+    _axes(out, loop.type)
+
+
+def _rod(out: XmlLines, rod: Rod) -> None:
+    out.open("loop", name=rod.name, type="rod", length=rod.length)
+    _ends(out, rod)
+
+
+def _ends(out: XmlLines, loop: BodyLoop) -> None:
+    for tag, link, T in zip(("predecessor", "successor"), loop.ends, loop.frames, strict=True):
+        out.open(tag, link=link)
+        _origin(out, T)
+        out.close(tag)
+
+
+def _linear(out: XmlLines, c: LinearCoupling) -> None:
+    out.open("coupling", name=c.name)
+    for joint, row, offset in zip(c.dependent, c.matrix, c.offset, strict=True):
+        out.open("dependent", joint=joint, offset=offset)
+        for other, ratio in zip(c.independent, row, strict=True):
+            out.empty("term", joint=other, ratio=ratio)
+        out.close("dependent")
+
+
+def _polynomial(out: XmlLines, c: PolynomialCoupling) -> None:
+    out.open("coupling", name=c.name)
+    out.open("dependent", joint=c.dependent[0], coefficients=c.coefficients)
+    out.empty("term", joint=c.independent[0])
+    out.close("dependent")
 
 
 def _dependent(m: Mechanism) -> set[str]:
     """Joints to mark `independent="false"`: the others in clusters where the user names some."""
-    top, named = Topology(m), set(m.independent)
+    top, named = Topology.of(m), set(m.independent)
     out: set[str] = set()
     for bodies in group(top, m.closures):
         names = [top.joints[i].name for i in bodies]

@@ -8,8 +8,9 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.clusters import Chart, Cluster, ClusterTree
-from kinloop.constraints import Rows
+from kinloop.clusters.sampling import LoopSamples
 from kinloop.kernels import Computed, Kernels
+from kinloop.model.loops import LoopRows
 from kinloop.model.topology import Topology
 from kinloop.spatial.transform import Array
 
@@ -17,18 +18,21 @@ from kinloop.spatial.transform import Array
 class NativeTree(ClusterTree):
     """The same tree; `rows` at numbers comes from kernels, made when first asked for and shared by all charts."""
 
-    def __init__(self, top: Topology, clusters: Sequence[Cluster], kernels: Kernels, made: dict[int, Computed]) -> None:
-        super().__init__(top, clusters)
+    def __init__(
+        self, top: Topology, clusters: Sequence[Cluster], samples: LoopSamples, kernels: Kernels,
+        made: dict[int, Computed],
+    ) -> None:  # fmt: skip
+        super().__init__(top, clusters, samples)
         self._kernels, self._made = kernels, made
 
-    def rows(self, cluster: Cluster, q: Array, qd: Array | None = None) -> Rows:
+    def rows(self, cluster: Cluster, q: Array, qd: Array | None = None) -> LoopRows:
         if qd is not None or sc.is_symbolic(q) or not cluster.parts:
             return super().rows(cluster, q, qd)
         phi, K = self._kernel(cluster)(q)
-        return Rows(list(cluster.dofs), phi, K, np.zeros(len(phi)))
+        return LoopRows(list(cluster.dofs), phi, K, np.zeros(len(phi)))
 
     def with_charts(self, charts: dict[int, Chart]) -> NativeTree:
-        return NativeTree(self.top, super().with_charts(charts).clusters, self._kernels, self._made)
+        return NativeTree(self.top, super().with_charts(charts).clusters, self.samples, self._kernels, self._made)
 
     def _kernel(self, cluster: Cluster) -> Computed:
         if cluster.index not in self._made:
@@ -52,4 +56,4 @@ class NativeTree(ClusterTree):
 def native(kernels: Kernels) -> ClusterTree:
     """The tree of `kernels` with kernels for its loop equations, where there is a compiler."""
     tree = kernels.tree
-    return NativeTree(tree.top, tree.clusters, kernels, {}) if kernels.compiles else tree
+    return NativeTree(tree.top, tree.clusters, tree.samples, kernels, {}) if kernels.compiles else tree

@@ -13,8 +13,9 @@ from kinloop.algorithms.trees.energy import potential_energy
 from kinloop.algorithms.trees.kinematics import joint_pose
 from kinloop.clusters import Chart, Cluster, ClusterTree
 from kinloop.clusters.charts import choose
+from kinloop.clusters.closing import close_ahead, nearest_velocity
 from kinloop.sim.actuation import Drive, joint_forces
-from kinloop.sim.charts.gauge import coordinate_scales, determinant, loops
+from kinloop.sim.charts.gauge import determinant
 from kinloop.sim.integrators.flight import smooth, spanning
 from kinloop.spatial.transform import Array
 
@@ -49,9 +50,9 @@ def best_chart(c: Cluster, K: Array, scale: Array) -> Chart | None:
 def rechart(tree: ClusterTree, q: Array) -> ClusterTree:
     """The tree with the best charts at q in all loop clusters."""
     charts: dict[int, Chart] = {}
-    for c in loops(tree):
+    for c in tree.loop_clusters:
         K = tree.rows(c, q).K
-        found = best_chart(c, K, coordinate_scales(tree)[c.index])
+        found = best_chart(c, K, tree.samples.scales[c.index])
         if found is not None:
             charts[c.index] = found
     return tree.with_charts(charts)
@@ -60,8 +61,8 @@ def rechart(tree: ClusterTree, q: Array) -> ClusterTree:
 def smallest_singular(tree: ClusterTree, q: Array, typical: dict[int, float]) -> float:
     """The smallest singular value that the loops' rank needs, relative to its typical size; worst over clusters."""
     worst = 1.0
-    for c in loops(tree):
-        scale = coordinate_scales(tree)[c.index]
+    for c in tree.loop_clusters:
+        scale = tree.samples.scales[c.index]
         worst = min(worst, _smallest(c, tree.rows(c, q).K * scale) / typical[c.index])
     return worst
 
@@ -69,8 +70,8 @@ def smallest_singular(tree: ClusterTree, q: Array, typical: dict[int, float]) ->
 def typical_singular(tree: ClusterTree, samples: dict[int, list[Array]]) -> dict[int, float]:
     """What `smallest_singular` compares with: medians over sample configurations."""
     out = {}
-    for c in loops(tree):
-        scale = coordinate_scales(tree)[c.index]
+    for c in tree.loop_clusters:
+        scale = tree.samples.scales[c.index]
         out[c.index] = max(float(np.median([_smallest(c, K * scale) for K in samples[c.index]])), 1e-300)
     return out
 
@@ -92,31 +93,15 @@ class Passage(NamedTuple):
 def orientation(tree: ClusterTree, q: Array) -> Array:
     """det K_d of every block of the loops' charts: where one changes sign the loops lose rank."""
     out = []
-    for c in loops(tree):
+    for c in tree.loop_clusters:
         K = tree.rows(c, q).K
         out += [float(determinant(K[np.ix_(list(rows), list(columns))])) for rows, columns in c.chart.blocks]
     return np.array(out)
 
 
-def ahead(tree: ClusterTree, q: Array, step: Array) -> Array | None:
-    """q moved straight on by a spanning step, its loops closed there; None if they do not close."""
-    q = tree.top.integrate(q, step)
-    for c in loops(tree):
-        for _ in range(20):
-            rows = tree.rows(c, q)
-            if not np.max(np.abs(rows.phi), initial=0.0) > 1e-15:
-                break
-            back = np.zeros(tree.top.n_spanning)
-            back[list(c.dofs)] = -np.linalg.pinv(rows.K, rcond=1e-7) @ rows.phi
-            q = tree.top.moved(c.bodies, q, back)
-        if not np.max(np.abs(tree.rows(c, q).phi), initial=0.0) < 1e-10:
-            return None
-    return q
-
-
 def approach(tree: ClusterTree, q: Array, step: Array) -> float:
     """How much of its distance to a singular configuration, in det K_d, a step covers: above 1 it passes it."""
-    there = ahead(tree, q, step)
+    there = close_ahead(tree, q, step)
     if there is None:
         return 0.0
     here = orientation(tree, q)
@@ -138,14 +123,14 @@ def pass_over(tree: ClusterTree, drive: Drive, q: Array, qd: Array, u: Array, dt
     tries = [n for n in (1, 2, 3, 5) if n <= most]
     for steps in tries:
         h = dt * steps
-        trial = ahead(tree, q, h * (qd + 0.5 * h * qdd))
+        trial = close_ahead(tree, q, h * (qd + 0.5 * h * qdd))
         if trial is None:
             continue
         there = np.abs(orientation(tree, trial))
         if steps < tries[-1] and np.any(there * steps < LANDING * (here + there)):
             continue
         after = rechart(tree, trial)
-        v = project(after, trial, qd + h * qdd)
+        v = nearest_velocity(after, trial, qd + h * qdd)
         speed = _with_energy(tree, after, drive, (q, qd), (trial, v), u, h)
         return Passage(after, trial, speed * v, steps)
     return None
@@ -172,16 +157,4 @@ def spanning_kinetic(tree: ClusterTree, q: Array, qd: Array) -> float:
         T = joint_pose(top, i, q)
         twist.append(own if parent < 0 else T.motion(twist[parent]) + own)
         out += 0.5 * float(twist[i] @ top.inertia[i].apply(twist[i]))
-    return out
-
-
-def project(tree: ClusterTree, q: Array, qd: Array) -> Array:
-    """The nearest spanning velocity the loops allow at q."""
-    out = qd.copy()
-    for c in tree:
-        if c.parts and c.chart.dependent:
-            K = tree.rows(c, q).K
-            Vt = np.linalg.svd(K, full_matrices=False)[2][: len(c.chart.dependent)]
-            dofs = list(c.dofs)
-            out[dofs] = out[dofs] - Vt.T @ (Vt @ out[dofs])
     return out

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from kinloop.errors import MethodError
-from kinloop.model.parts import Geometry, frozen
+from kinloop.model import Geometry
+from kinloop.model.frozen_arrays import frozen
 from kinloop.robot import Robot
 from kinloop.spatial import Transform, apply_pose
 from kinloop.spatial.transform import Array

@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.sim.charts.gauge import largest
 from kinloop.spatial.transform import Array
 
 SOFT = 1e-10
@@ -214,7 +213,7 @@ class _ContactPlan:
         step = new - x
         w = w.copy()
         w[self.at] = w[self.at] + z.T @ step
-        change = largest([A_nn * step[0], steep * step[1], steep * step[2]], change)
+        change = sc.largest([A_nn * step[0], steep * step[1], steep * step[2]], change)
         return w, new, change
 
 
@@ -249,4 +248,4 @@ class _JointPlan:
         new = (stopped - u) * inverse
         w = w.copy()
         w[self.at] = w[self.at] + z * (new - x)
-        return w, new, largest([A * (new - x)], change)
+        return w, new, sc.largest([A * (new - x)], change)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from kinloop.errors import KinloopError
-from kinloop.model.joints import Free
 from kinloop.robot import Robot
 from kinloop.sim.contact.candidates import Candidate, find_candidates
 from kinloop.sim.contact.ground import HeightField, Plane
@@ -64,4 +63,4 @@ def tilted(robot: Robot, q: Array, plane: Plane) -> Array:
 def _free_bases(robot: Robot) -> list[int]:
     """Where the positions of free joints to the world begin in q."""
     top = robot.tree.top
-    return [top.q_of[i].start for i, t in enumerate(top.types) if isinstance(t, Free) and top.parent[i] < 0]
+    return [top.q_of[i].start for i in top.floating_bases]

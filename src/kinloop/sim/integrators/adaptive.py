@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kinloop.clusters.closing import closest, project_velocity
 from kinloop.errors import MethodError
 from kinloop.sim.batch import Rows
-from kinloop.sim.charts.gauge import project_velocity
 from kinloop.sim.engine import Engine
-from kinloop.sim.integrators.flight import closest, state_rate
+from kinloop.sim.integrators.flight import state_rate
 from kinloop.sim.integrators.stepper import DIVERGED, MAX_SPEED, RUNNING
 from kinloop.sim.recorder import Recorder
 from kinloop.sim.rollout import Rollout, State

@@ -26,10 +26,9 @@ from kinloop.algorithms.trees.articulated import Articulated, articulate
 from kinloop.algorithms.trees.cluster_aba import accelerations, body_bias
 from kinloop.algorithms.trees.kinematics import Motion, motion, scatter
 from kinloop.clusters import ClusterTree
-from kinloop.model.joints import Free
+from kinloop.clusters.closing import closest, project_velocity
 from kinloop.model.topology import Topology
 from kinloop.sim.actuation import Drive, joint_forces
-from kinloop.sim.charts.gauge import closest, project_position, project_velocity
 from kinloop.spatial.transform import Array, cross
 
 
@@ -101,7 +100,7 @@ def turned(tree: ClusterTree, v: Array, h: float) -> Array:
 
 
 def _free_starts(tree: ClusterTree) -> list[int]:
-    return [c.v.start for c in tree if not c.parts and isinstance(tree.top.types[c.bodies[0]], Free)]
+    return [c.v.start for c in tree if not c.parts and tree.top.types[c.bodies[0]].is_free]
 
 
 def spanning(tree: ClusterTree, kin: Motion, v: Array) -> Array:
@@ -117,7 +116,7 @@ def position_rate(top: Topology, q: Array, qd: Array) -> Array:
 
 def state_rate(tree: ClusterTree, drive: Drive, x: tuple[Array, Array], u: Array) -> tuple[Array, Array]:
     """Rates of x = (q, qd), by (1)."""
-    q = project_position(tree, x[0])
+    q, _ = closest(tree, x[0])
     return closed_rate(tree, drive, (q, project_velocity(tree, q, x[1])), u)
 
 

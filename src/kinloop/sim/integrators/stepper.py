@@ -13,8 +13,9 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
+from kinloop.clusters.closing import close_dependents
 from kinloop.sim.actuation import Drive
-from kinloop.sim.charts.gauge import Gauge, close_dependents
+from kinloop.sim.charts.gauge import Gauge
 from kinloop.sim.integrators.flight import halfway, runge_kutta_steps, spanning, turned
 from kinloop.spatial.transform import Array
 

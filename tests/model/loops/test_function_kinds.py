@@ -9,7 +9,6 @@ import pytest
 from helpers import assert_agree
 
 from kinloop import scalar as sc
-from kinloop.constraints import coupling_rows, explicit, rows_of
 from kinloop.errors import ModelError
 from kinloop.model import Builder
 from kinloop.model.topology import Topology
@@ -22,7 +21,7 @@ def pair(couple) -> Topology:
     for name in "abc":
         b.body(name, **SOLID, axis="z")
     couple(b)
-    return Topology(b.mechanism())
+    return Topology.of(b.mechanism())
 
 
 KINDS = {
@@ -49,11 +48,11 @@ def test_gamma_G_and_g_are_value_slope_and_curvature(kind):
     top = pair(couple)
     c = top.mechanism.couplings[0]
     q, qd = np.array([0.0, 0.7, 0.2]), np.array([0.0, -1.3, 2.0])
-    gamma, G, g = explicit(top, c, q, qd)
+    gamma, G, g = c.explicit(top, q, qd)
     assert_agree(gamma, [value(0.7)])
     assert_agree(G, [[slope(0.7)]])
     assert_agree(g, [curve(0.7) * 1.3**2])
-    rows = coupling_rows(top, c, q, qd)
+    rows = c.rows(top, q, qd)
     assert rows.dofs == [0, 1]
     assert_agree(rows.K, [[1.0, -slope(0.7)]])
     assert_agree(rows.phi, [-value(0.7)])
@@ -63,7 +62,7 @@ def test_gamma_G_and_g_are_value_slope_and_curvature(kind):
 def test_a_linear_coupling_takes_any_matrix():
     matrix = [[1.0, 2.0]]
     top = pair(lambda b: b.linear(["a_joint"], ["b_joint", "c_joint"], matrix, [0.1]))
-    rows = rows_of(top, top.mechanism.couplings[0], np.array([1.0, 0.2, 0.3]))
+    rows = top.mechanism.couplings[0].rows(top, np.array([1.0, 0.2, 0.3]))
     assert_agree(rows.phi, [1.0 - (0.2 + 0.6 + 0.1)])
     assert_agree(rows.K, [[1.0, -1.0, -2.0]])
 
@@ -71,7 +70,7 @@ def test_a_linear_coupling_takes_any_matrix():
 def test_a_function_of_several_joints_gives_mixed_second_derivatives():
     top = pair(lambda b: b.loop_function("f", ["a_joint", "b_joint"], lambda x, y: [x * y * y, sc.exp(x)]))
     x, y, u, w = 0.4, 0.9, -0.3, 1.1
-    rows = rows_of(top, top.mechanism.loops[0], np.array([x, y, 0.0]), np.array([u, w, 0.0]))
+    rows = top.mechanism.loops[0].rows(top, np.array([x, y, 0.0]), np.array([u, w, 0.0]))
     assert_agree(rows.K, [[y * y, 2 * x * y], [math.exp(x), 0.0]])
     assert_agree(rows.k, [-(4 * y * u * w + 2 * x * w * w), -math.exp(x) * u * u])
 
@@ -80,15 +79,15 @@ def test_joints_of_several_coordinates_come_as_arrays():
     b = Builder("ball")
     b.body("ball", **SOLID, joint="spherical")
     b.loop_function("upright", ["ball_joint"], lambda q: 2 * (q[1] * q[3] - q[0] * q[2]))
-    top = Topology(b.mechanism())
+    top = Topology.of(b.mechanism())
     q = top.types[0].random(np.random.default_rng(0))
-    rows = rows_of(top, top.mechanism.loops[0], q)
+    loop = top.mechanism.loops[0]
+    rows = loop.rows(top, q)
     h = 1e-6
     slope = [
-        (rows_of(top, top.mechanism.loops[0], top.integrate(q, h * e)).phi - rows_of(
-            top, top.mechanism.loops[0], top.integrate(q, -h * e)).phi) / (2 * h)
+        (loop.rows(top, top.integrate(q, h * e)).phi - loop.rows(top, top.integrate(q, -h * e)).phi) / (2 * h)
         for e in np.eye(3)
-    ]  # fmt: skip
+    ]
     assert_agree(rows.K, np.array(slope).T, cond=1e4)
 
 
@@ -100,16 +99,10 @@ def branches(x):
 def test_a_function_that_cannot_be_traced_says_how_to_write_it(f):
     top = pair(lambda b: b.loop_function("bend", ["a_joint"], f))
     with pytest.raises(ModelError, match=r"loop 'bend' could not be traced.*write it with kinloop\.scalar functions"):
-        rows_of(top, top.mechanism.loops[0], np.zeros(3))
+        top.mechanism.loops[0].rows(top, np.zeros(3))
 
 
 def test_a_coupling_function_must_return_one_value_per_dependent_joint():
     top = pair(lambda b: b.coupling(["a_joint"], ["b_joint"], lambda y: [y, y], name="two"))
     with pytest.raises(ModelError, match="coupling 'two' returns 2 values for 1 dependent joints; return one value"):
-        explicit(top, top.mechanism.couplings[0], np.zeros(3))
-
-
-def test_what_is_no_constraint_is_refused():
-    top = pair(lambda b: b.gear("a_joint", "b_joint", 1.0))
-    with pytest.raises(TypeError, match="Body is not a loop or a coupling"):
-        rows_of(top, top.bodies[0], np.zeros(3))
+        top.mechanism.couplings[0].explicit(top, np.zeros(3))

@@ -8,7 +8,6 @@ from helpers import mechanisms
 
 from kinloop.algorithms.trees.kinematics import world_poses
 from kinloop.clusters import close, grow, random_closed
-from kinloop.constraints import rows_of
 from kinloop.model import WORLD, Builder, LoopJoint
 from kinloop.model.random import LOOP_JOINTS
 from kinloop.model.topology import Topology
@@ -46,15 +45,15 @@ def back_to_front(kind: str) -> tuple[Topology, LoopJoint]:
     b.body("ball", mass=1.0, inertia=(1, 1, 1), joint="spherical")
     b.loop("hold", WORLD, "ball", kind, **({} if kind == "fixed" else {"axis": "z"}))
     m = b.mechanism()
-    return Topology(m), m.loops[0]
+    return Topology.of(m), m.loops[0]
 
 
 @pytest.mark.parametrize("kind", ["fixed", "prismatic", "revolute", "cylindrical", "planar"])
 def test_back_to_front_is_not_closed(kind):
     top, loop = back_to_front(kind)
     upright, over = np.array([1.0, 0, 0, 0]), np.array([0.0, 1.0, 0, 0])
-    assert np.max(np.abs(rows_of(top, loop, upright).phi)) == 0.0
-    assert np.max(np.abs(rows_of(top, loop, over).phi)) >= 1.0
+    assert np.max(np.abs(loop.rows(top, upright).phi)) == 0.0
+    assert np.max(np.abs(loop.rows(top, over).phi)) >= 1.0
 
 
 def test_the_residual_grows_with_the_angle_up_to_the_far_pole():
@@ -62,7 +61,7 @@ def test_the_residual_grows_with_the_angle_up_to_the_far_pole():
     sizes = []
     for angle in np.linspace(0.0, np.pi, 40):
         q = np.array([np.cos(angle / 2), np.sin(angle / 2), 0.0, 0.0])
-        sizes.append(np.linalg.norm(rows_of(top, loop, q).phi))
+        sizes.append(np.linalg.norm(loop.rows(top, q).phi))
     assert np.all(np.diff(sizes) > 0) and sizes[-1] == pytest.approx(2.0)
 
 
@@ -83,8 +82,8 @@ def test_a_screw_stays_closed_over_many_turns():
     b.body("nut", mass=1.0, inertia=(1, 1, 1), joint="cylindrical", axis="z")
     b.loop("thread", WORLD, "nut", "helical", axis="z", pitch=pitch)
     m = b.mechanism()
-    top = Topology(m)
+    top = Topology.of(m)
     for angle in np.linspace(-20.0, 20.0, 31):
-        assert np.max(np.abs(rows_of(top, m.loops[0], np.array([angle, pitch * angle])).phi)) < 1e-14
-        off = rows_of(top, m.loops[0], np.array([angle, pitch * angle + 1e-3])).phi
+        assert np.max(np.abs(m.loops[0].rows(top, np.array([angle, pitch * angle])).phi)) < 1e-14
+        off = m.loops[0].rows(top, np.array([angle, pitch * angle + 1e-3])).phi
         assert np.max(np.abs(off)) == pytest.approx(1e-3, rel=1e-9)

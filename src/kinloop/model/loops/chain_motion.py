@@ -14,13 +14,16 @@ frame at constant joint rates. Derivation: docs/algorithms/constraints.md.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kinloop.model.topology import Topology
 from kinloop.spatial import Transform, cross
 from kinloop.spatial.transform import Array
+
+if TYPE_CHECKING:
+    from kinloop.model.topology import Topology
 
 
 class Column(NamedTuple):
@@ -42,6 +45,12 @@ class ChainEnd(NamedTuple):
     alpha: Array
     a: Array
 
+    @staticmethod
+    def at_rest() -> ChainEnd:
+        """The ancestor itself."""
+        zero = np.zeros(3)
+        return ChainEnd(Transform.identity(), [], zero, zero, zero, zero)
+
     def point(self, c: Array) -> tuple[Array, Array, Array]:
         """Position, velocity and velocity-product acceleration of a point fixed at `c` in the body."""
         r = self.T.R @ c
@@ -49,7 +58,7 @@ class ChainEnd(NamedTuple):
         return self.T.p + r, self.v + turn, self.a + cross(self.alpha, r) + cross(self.w, turn)
 
 
-def walk(top: Topology, path: list[int], q: Array, qd: Array | None) -> ChainEnd:
+def walk(top: Topology, path: Sequence[int], q: Array, qd: Array | None) -> ChainEnd:
     """Follow a path of bodies outward from an ancestor; `qd=None` leaves the motion at rest."""
     T = Transform.identity()
     zero = np.zeros(3)

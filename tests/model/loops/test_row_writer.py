@@ -15,8 +15,7 @@ from kinloop import scalar as sc
 from kinloop.algorithms.trees.kinematics import world_poses
 from kinloop.algorithms.witnesses.dense_kkt import world_jacobians
 from kinloop.clusters import random_closed
-from kinloop.constraints import rows_of, stacked_rows, wrench_basis
-from kinloop.model import WORLD, LoopJoint, Rod
+from kinloop.model import WORLD, Rod, stacked_rows
 from kinloop.model.random import KINDS
 from kinloop.spatial import Transform
 
@@ -42,11 +41,11 @@ def test_K_is_the_derivative_of_phi(kind):
     for r, q, _ in closed(kind):
         top = r.tree.top
         for part in parts(r):
-            rows = rows_of(top, part, q)
+            rows = part.rows(top, q)
             for column, d in enumerate(rows.dofs):
                 step = np.zeros(top.n_spanning)
                 step[d] = H
-                slope = sum(w / H * rows_of(top, part, top.integrate(q, n * step)).phi for n, (w, _) in STENCIL.items())
+                slope = sum(w / H * part.rows(top, top.integrate(q, n * step)).phi for n, (w, _) in STENCIL.items())
                 assert_agree(rows.K[:, column], slope, cond=1e3, what=f"{r.name}, {part.name}", scale=1.0)
 
 
@@ -57,10 +56,10 @@ def test_k_is_what_the_velocity_asks_of_the_acceleration(kind):
         top = r.tree.top
         for part in parts(r):
             h = H / max(1.0, float(np.max(np.abs(qd))))
-            at = [(w, rows_of(top, part, top.integrate(q, n * h * qd)).phi) for n, (_, w) in STENCIL.items()]
+            at = [(w, part.rows(top, top.integrate(q, n * h * qd)).phi) for n, (_, w) in STENCIL.items()]
             measured = sum(w * phi for w, phi in at) / h**2
             scale = max(1.0, float(qd @ qd))
-            assert_agree(rows_of(top, part, q, qd).k, -measured, cond=1e6, what=f"{r.name}, {part.name}", scale=scale)
+            assert_agree(part.rows(top, q, qd).k, -measured, cond=1e6, what=f"{r.name}, {part.name}", scale=scale)
 
 
 @pytest.mark.parametrize("kind", LOOPS)
@@ -70,7 +69,7 @@ def test_symbols_give_the_rows_that_numbers_give(kind):
         for part in parts(r):
 
             def f(q, qd, top=top, part=part):
-                rows = rows_of(top, part, q, qd)
+                rows = part.rows(top, q, qd)
                 return np.concatenate([rows.phi, rows.K.ravel(), rows.k])
 
             traced = sc.trace(f, {"q": top.nq, "qd": top.n_spanning})
@@ -85,13 +84,12 @@ def test_a_multiplier_is_a_wrench_between_the_two_bodies(kind):
         J = dict(zip(top.body_index, world_jacobians(top, q), strict=False)) | {WORLD: np.zeros((6, top.n_spanning))}
         poses = world_poses(top, q)
         for loop in r.mechanism.loops:
-            if not isinstance(loop, LoopJoint | Rod):
-                continue
-            common, _, _ = top.paths(top.body_index[loop.predecessor], top.body_index[loop.successor])
+            predecessor, successor = loop.ends
+            common, _, _ = top.paths(top.body_index[predecessor], top.body_index[successor])
             at = poses[common] if common >= 0 else Transform.identity()
-            wrench = at.force(wrench_basis(top, loop, q))
+            wrench = at.force(loop.wrench_basis(top, q))
             K = stacked_rows(top, [loop], range(top.n_spanning), q).K
-            assert_agree(K.T, (J[loop.successor] - J[loop.predecessor]).T @ wrench, cond=10.0, what=r.name)
+            assert_agree(K.T, (J[successor] - J[predecessor]).T @ wrench, cond=10.0, what=r.name)
 
 
 def test_rods_keep_the_distance_of_their_ends():
@@ -117,14 +115,3 @@ def test_every_row_of_a_flat_loop_but_two_is_redundant():
         assert np.sum(s > 1e-6) == 2 and np.all(s[2:] < 1e-12), r.name
         seen.add((loop.type.name, len(K)))
     assert seen >= {("revolute", 5), ("spherical", 3)}
-
-
-def test_stacked_rows_put_each_part_in_its_place():
-    r = next(mechanisms(1, seed=3, kind="several"))
-    q = random_closed(r.tree, r.rng)
-    n = r.tree.top.n_spanning
-    both = stacked_rows(r.tree.top, r.mechanism.loops, range(n), q)
-    each = [stacked_rows(r.tree.top, [p], range(n), q) for p in r.mechanism.loops]
-    np.testing.assert_array_equal(both.K, np.concatenate([x.K for x in each]))
-    np.testing.assert_array_equal(both.phi, np.concatenate([x.phi for x in each]))
-    assert stacked_rows(r.tree.top, [], range(n), q).K.shape == (0, n)

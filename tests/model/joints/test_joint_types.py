@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
 from helpers import assert_agree
 
 from kinloop import scalar as sc
 from kinloop.errors import ModelError
-from kinloop.model import JOINT_TYPES, joint_type
-from kinloop.model.joints import JointType, perpendicular, unit_axis
-from kinloop.spatial import Transform
+from kinloop.model import JOINT_TYPES, WORLD, Builder, Topology, joint_type
+from kinloop.model.joints import JointType, perpendicular, registered_name, unit_axis
+from kinloop.model.loops import RowUnit
+from kinloop.spatial import Transform, rotation_quaternion
 
 AXES = [(1, 0, 0), (0, -1, 0), (0, 0, 1), (0.48, -0.6, 0.64)]
 H = 1e-6
@@ -108,6 +111,60 @@ def test_symbols_move_as_numbers_do(t, rng):
 
     traced = sc.trace(everything, {"q": t.nq, "qd": t.nv})
     assert_agree(traced(q, qd), everything(q, qd))
+
+
+@pytest.mark.parametrize("t", TYPES)
+def test_loop_rows_hold_what_the_joint_does_not_move(t, rng):
+    """A free body held to the world by a loop joint of a type can move as the type's own joint does, and no more."""
+    b = Builder("held")
+    b.body("body", mass=1.0, inertia=(1.0, 1.0, 1.0), joint="free")
+    b.loop("loop", WORLD, "body", t)
+    top = Topology.of(b.mechanism())
+    loop = top.mechanism.loops[0]
+    q = t.random(rng)
+    T = t.pose(q)
+    there = np.concatenate([T.p, rotation_quaternion(T.R)])
+    rows = loop.rows(top, there)
+    assert len(rows.phi) == 6 - t.nv
+    assert np.max(np.abs(rows.phi), initial=0.0) < 1e-12
+    assert np.linalg.matrix_rank(rows.K) == 6 - t.nv if t.nv < 6 else rows.K.shape == (0, 6)
+    assert_agree(rows.K @ t.subspace(q), np.zeros((6 - t.nv, t.nv)), scale=1.0)
+    shifts = [unit is RowUnit.SHIFT for unit in loop.row_units]
+    assert shifts == sorted(shifts, reverse=True), "shifts come first"
+
+
+QUESTIONS = {  # direction, spin axis, slides, number of turning axes
+    "revolute": ("x", "x", [False], 1),
+    "prismatic": ("x", None, [True], 0),
+    "helical": ("x", None, [False], 1),
+    "cylindrical": ("x", None, [False, True], 1),
+    "planar": ("x", None, [True, True, False], 1),
+    "universal": ("x", None, [False, False], 2),
+    "spherical": (None, None, [False] * 3, 3),
+    "free": (None, None, [False] * 3 + [True] * 3, 3),
+    "fixed": (None, None, [], 0),
+}
+
+
+@pytest.mark.parametrize("name", JOINT_TYPES)
+def test_types_answer_what_pictures_tables_and_files_ask(name):
+    direction, spin, slides, turns = QUESTIONS[name]
+    t = joint_type(name, direction)
+    assert t.direction == (None if direction is None else (1.0, 0.0, 0.0))
+    assert t.spin_axis == (None if spin is None else (1.0, 0.0, 0.0))
+    assert t.slides() == slides
+    assert len(t.turning_axes()) == turns
+    assert t.is_free == (name == "free")
+    assert t.says_loop_rows and registered_name(t) == name
+
+
+def test_equal_types_are_equal_and_others_are_not():
+    assert joint_type("revolute", "x") == joint_type("revolute", (2, 0, 0))
+    assert joint_type("revolute", "x") != joint_type("prismatic", "x")
+    assert len({joint_type("revolute", "x"), joint_type("revolute", "x"), joint_type("planar", "x")}) == 2
+    assert repr(joint_type("prismatic", "z")) == "Prismatic(axis=(0.0, 0.0, 1.0))"
+    with pytest.raises(FrozenInstanceError):
+        joint_type("revolute", "x").axis = (0, 1, 0)
 
 
 @pytest.mark.parametrize("name", ["spherical", "free"])
