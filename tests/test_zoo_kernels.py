@@ -17,7 +17,7 @@ QUANTITIES = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "inverse_os
 @pytest.mark.parametrize("name", kl.robots.names())
 def test_kernels_equal_the_numpy_path(name):
     robot = kl.robots.load(name)
-    plain = kl.Robot(robot.mechanism, backend="numpy", _tree=robot.tree)
+    plain = kl.Robot(robot.mechanism, backend="numpy", tree=robot.tree)
     rng = np.random.default_rng(3)
     q, v = robot.random_state(rng)
     a, tau = rng.normal(size=(2, robot.nv))

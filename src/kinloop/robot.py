@@ -34,17 +34,18 @@ class Robot:
     `q` holds the positions of all spanning-tree joints (nq), `v` the velocities of the independent
     coordinates (nv); `spanning_velocity(q, v)` gives the velocities of all joints (n_spanning). `tau`
     is the force dual to `v`. External wrenches `f_ext` are (bodies, 6), each in its body's frame.
+    `tree` gives the mechanism's clusters in charts that are already chosen; by default both are found.
     """
 
-    def __init__(self, mechanism: Mechanism, backend: str = "kernel", _tree: ClusterTree | None = None) -> None:
+    def __init__(self, mechanism: Mechanism, backend: str = "kernel", tree: ClusterTree | None = None) -> None:
         if backend not in ("kernel", "numpy"):
             raise MethodError(f"backend {backend!r} is not one of 'kernel', 'numpy'")
         self.mechanism = mechanism
-        self.tree = _tree if _tree is not None else grow(mechanism)
+        self.tree = tree if tree is not None else grow(mechanism)
         self.backend = backend
         self._kernels: dict[Any, Any] = {}
         self._neutral: Array | None = None
-        if _tree is None and not all(b.mass > 0 for b in mechanism.bodies):
+        if tree is None and not all(b.mass > 0 for b in mechanism.bodies):
             check_regular(self.tree, self.neutral())
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ from kinloop.errors import KinloopError
 from kinloop.sim import ContactPoint, HeightField, Motor, Plane, Simulator, box_corners, capsule_ends
 from kinloop.sim.charts.gauge import close_dependents
 from kinloop.sim.contact.candidates import find_candidates
-from kinloop.sim.contact.impact import joint_stops as stops
+from kinloop.sim.contact import joint_stops as stops
 from kinloop.sim.contact.solver import ContactRow, solve_impulses
 from tests.sim.mechanisms import free_box, pendulum
 
@@ -252,8 +252,8 @@ def test_stops_left_out_where_far_are_not_missed(monkeypatch):
     Q, V = leg_states(robot, 2)
     Q[0, 8] = 1.38
     runs = []
-    for near in (stops.NEAR, 1e20):
-        monkeypatch.setattr(stops, "NEAR", near)
+    for near in (stops.NEAR_STOP, 1e20):
+        monkeypatch.setattr(stops, "NEAR_STOP", near)
         sim = Simulator(kl.Robot(robot.mechanism, backend="numpy"), 1e-3, ground=Plane(0.7), contacts=["foot"])
         runs.append(sim.rollout(Q, V, steps=6, record=("q", "joint_impulse")))
     assert np.any(runs[0].joint_impulse[0]) and not np.any(runs[0].joint_impulse[1])

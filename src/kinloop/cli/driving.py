@@ -10,7 +10,7 @@ import kinloop as kl
 from kinloop.errors import MethodError, SingularConfiguration
 from kinloop.model.joints import Free
 from kinloop.sim import Motor
-from kinloop.sim.actuation import make_drive, model_motors
+from kinloop.sim.actuators import make_drive, model_motors
 from kinloop.sim.contact.candidates import find_candidates
 
 CHOICES = ("torque", "model", "hold")

@@ -11,10 +11,11 @@ from kinloop.compute import checked
 from kinloop.errors import KinloopError
 from kinloop.model.joints import Prismatic
 from kinloop.robot import Robot
+from kinloop.sim.contact.ground import Ground
 from kinloop.spatial.transform import Array
 from kinloop.viewer import surroundings as page
 from kinloop.viewer.scene import Scene
-from kinloop.viewer.terrain import Ground, as_ground, covers, draw_ground
+from kinloop.viewer.terrain import as_ground, covers, draw_ground
 
 STRIDE = 0.1
 """Longest step of a slider at once [rad, m]: longer ones are walked, so that loops keep their branch."""

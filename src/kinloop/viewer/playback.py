@@ -11,10 +11,11 @@ import numpy as np
 from kinloop.compute import checked
 from kinloop.errors import MethodError, ShapeError
 from kinloop.robot import Robot
+from kinloop.sim.contact.ground import Ground
 from kinloop.spatial.transform import Array
 from kinloop.viewer import surroundings as page
 from kinloop.viewer.scene import Scene
-from kinloop.viewer.terrain import Ground, as_ground
+from kinloop.viewer.terrain import as_ground
 
 
 def record(

@@ -13,10 +13,11 @@ import numpy as np
 
 from kinloop.errors import MethodError
 from kinloop.robot import Robot
+from kinloop.sim.contact.ground import Ground
 from kinloop.spatial.transform import Array
 from kinloop.viewer.appearance import half_extent
 from kinloop.viewer.looks import Look
-from kinloop.viewer.terrain import Ground, clearance, draw_ground
+from kinloop.viewer.terrain import clearance, draw_ground
 
 
 def viser() -> Any:
