@@ -32,6 +32,13 @@ def test_columns_of_a_batch_are_views():
     assert np.array_equal(w.vector().T, x)
 
 
+def test_rows_with_a_status_are_found():
+    x = begin_watch(3)
+    Watch.of(x).status[1] = Status.CHART
+    assert Watch.of(x).has(Status.CHART).tolist() == [False, True, False]
+    assert Watch.of(x[0]).has(Status.RUNNING) and not Watch.of(x[1]).has(Status.RUNNING)
+
+
 def test_rows_begin_running_with_no_step_taken():
     x = begin_watch(4)
     assert x.shape == (4, len(Watch._fields))

@@ -44,6 +44,7 @@ class Batch:
         self.state = StepState(
             state.q.copy(), state.qd[:, engine.independent], state.qd.copy(), begin_watch(rows), state.memory.copy()
         )
+        self.watch = Watch.of(self.state.watch)  # views of its columns, to read and to write
         self.watch.status[~state.ok] = Status.DIVERGED
         self.until = np.zeros((rows, 1))
         self.chart_changes = np.zeros(rows, dtype=int)
@@ -53,10 +54,9 @@ class Batch:
     def __len__(self) -> int:
         return len(self.engine_of)
 
-    @property
-    def watch(self) -> Watch:
-        """What is watched of the rows: views of columns, to read and to write."""
-        return Watch.of(self.state.watch)
+    def status(self, k: int) -> Status:
+        """The status of row k."""
+        return Status(int(self.watch.status[k]))
 
     def engine(self, k: int) -> Engine:
         """The engine in whose charts row k is."""
@@ -77,7 +77,7 @@ class Batch:
             for k in map(int, waiting):
                 at = 0 if u.shape[1] == 1 else min(int(self.watch.steps[k]) - start, u.shape[1] - 1)
                 self._resumer.resume(self, k, u[k, at])
-                if self.watch.status[k] == Status.RUNNING:
+                if self.status(k) == Status.RUNNING:
                     done = int(self.watch.steps[k])
                     recorder.fill(self, k, done)
                     if done < start + n:
@@ -129,5 +129,5 @@ class Batch:
         for k, engine in zip(groups, engines, strict=True):
             qd[k] = engine.velocities(q[k], self.state.v[k])
         charts = engines[0].charts if len(engines) == 1 else None
-        time, ok = self.began + self.watch.steps * self.dt, self.watch.status == Status.RUNNING
+        time, ok = self.began + self.watch.steps * self.dt, self.watch.has(Status.RUNNING)
         return State(q, qd, time, ok, self.state.memory.copy(), charts)

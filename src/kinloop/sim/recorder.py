@@ -112,8 +112,8 @@ class Recorder:
         watch = batch.watch
         t = self.sim.dt * self.every * np.arange(1, self.count + 1) + before.t[0]
         records = {n: (x[0] if single else x) for n, x in self.records.items()}
-        status = np.where(watch.status == Status.CHART, int(Status.DIVERGED), watch.status).astype(int)
-        stopped = np.where(status == Status.RUNNING, np.inf, before.t + watch.steps * self.sim.dt)
+        status = np.where(watch.has(Status.CHART), float(Status.DIVERGED), watch.status).astype(int)
+        stopped = np.where(watch.has(Status.RUNNING), np.inf, before.t + watch.steps * self.sim.dt)
         return Rollout(
             t, records, batch.read(), status, stopped, batch.chart_changes.copy(),
             batch.singular | (watch.lowest_volume < NEARLY_SINGULAR), watch.lowest_volume.copy(), single, info,

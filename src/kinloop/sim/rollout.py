@@ -50,7 +50,7 @@ class Rollout:
     @property
     def diverged(self) -> Array:
         """Batch rows that did not go all the way."""
-        return np.asarray(self.status != Status.RUNNING)
+        return np.asarray(self.status != int(Status.RUNNING))
 
     def arrays(self) -> dict[str, Array]:
         """Everything as plain arrays."""

@@ -79,7 +79,7 @@ class Simulator:
         self._typical = typical_singular(robot.tree, self._samples)
         self._own_charts = charts_key(self._system.tree)
         self._engines: dict[tuple[Any, ...], Engine] = {}
-        self._beginning = np.zeros((0, 5))
+        self._first = begin_watch(0), np.ones((0, 1))
 
     def _contact(self, contacts: Sequence[ContactPoint | str] | None, limits: bool, iterations: int) -> Contact | None:
         candidates = find_candidates(self.robot, contacts) if self.ground is not None else []
@@ -163,13 +163,13 @@ class Simulator:
         engine, rows = self._engine_of(state), len(state)
         if isinstance(engine.step, Interpreted) or not state.ok.all():
             return None
-        if len(self._beginning) != rows:
-            self._beginning = begin_watch(rows)
-        until = np.ones((rows, 1))
-        given = [state.q, state.qd[:, engine.independent], state.qd, self._beginning, state.memory, u, until]
+        if len(self._first[0]) != rows:
+            self._first = begin_watch(rows), np.ones((rows, 1))
+        watch, until = self._first
+        given = [state.q, state.qd[:, engine.independent], state.qd, watch, state.memory, u, until]
         found = engine.step(*([x[0] for x in given] if rows == 1 else given))
         out = dict(zip(engine.step.outputs, found, strict=True))
-        if not (Watch.of(out["watch_next"]).status == Status.RUNNING).all():
+        if not Watch.of(out["watch_next"]).has(Status.RUNNING).all():
             return None
         q, v, memory = out["q_next"], out["v_next"], out["memory_next"]
         qd = engine.velocities(q, v)

@@ -31,8 +31,12 @@ class Watch(NamedTuple):
 
     @classmethod
     def of(cls, array: Array) -> Watch:
-        """Names for the last axis of an array."""
-        return cls(*np.moveaxis(array, -1, 0))
+        """Names for the entries of a vector, or for the columns of an array (B, 5)."""
+        return cls(*array.T)
+
+    def has(self, status: Status) -> Any:
+        """Whether the status is this one; for a batch row by row, (B,)."""
+        return self.status == float(status)
 
     def vector(self) -> Array:
         """The fields as the vector that a kernel takes and gives."""

@@ -9,9 +9,15 @@ import pytest
 
 import kinloop as kl
 from kinloop.sim import Simulator, Status
+from kinloop.sim.charts.gauge import sample_jacobians
+from kinloop.sim.charts.recharting import typical_singular
 from kinloop.sim.charts.resuming import Resumer
 from kinloop.sim.charts.thresholds import PATIENCE
 from tests.sim.mechanisms import RECORD, drift, pendulum, started
+
+
+def typical(robot):
+    return typical_singular(robot.tree, sample_jacobians(robot.tree))
 
 
 def linkage(rows=3):
@@ -20,7 +26,7 @@ def linkage(rows=3):
     sim = Simulator(robot, 1e-3)
     batch = sim.batch(sim.state(q, v * np.ones((rows, 1))))
     batch.until[:] = 10.0
-    return batch, Resumer(rows, sim._typical), np.zeros(1)
+    return batch, Resumer(rows, typical(robot)), np.zeros(1)
 
 
 def test_rows_wait_that_stopped_before_their_end():
@@ -80,7 +86,7 @@ def test_a_row_before_a_singular_configuration_is_put_beyond_it():
     batch = sim.batch(sim.state(q, np.array([5.0])))
     batch.until[:] = 10.0
     batch.watch.status[0] = Status.CHART
-    Resumer(1, sim._typical).resume(batch, 0, np.zeros(1))
+    Resumer(1, typical(robot)).resume(batch, 0, np.zeros(1))
     assert batch.watch.status[0] == Status.RUNNING and batch.singular[0] and batch.watch.lowest_volume[0] == 0.0
     steps = batch.watch.steps[0]
     assert 1 <= steps <= 5 and batch.state.q[0, 0] == pytest.approx(-2e-3 + 5e-3 * steps, rel=0.02)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kinloop import scalar as sc
-from kinloop.sim.contact.solver import ROUGH, ContactRow, JointRow, Stops, solve_impulses
+from kinloop.sim.contact.solver import JAM, ROUGH, ContactRow, JointRow, Stops, solve_impulses
 
 N = 12
 
@@ -129,6 +129,13 @@ def test_w_and_velocities_belong_to_the_impulses():
     x = contact_impulses(found)
     np.testing.assert_allclose(found.w.astype(float), Z.T @ x.ravel(), atol=1e-12)
     assert np.all(np.linalg.norm(x[:, 1:], axis=1) <= 0.5 * x[:, 0] + 1e-12)
+
+
+def test_where_friction_jams_the_normal_impulse_stays_bounded():
+    """Friction that presses a contact together nearly as fast as it slides: without a bound 100 times the impulse."""
+    z = np.array([[1.0, 0.0, 0.0], [-3.0, 0.3, 0.0], [0.0, 0.0, 1.0]])
+    found = solve_impulses([ContactRow(z, [0, 1, 2], np.array([-1.0, -5.0, 0.0]), 0.0, 0.33)], [], 3, 5)
+    np.testing.assert_allclose(contact_impulses(found)[0], [1.0 / JAM, 0.33 / JAM, 0.0], rtol=1e-6)
 
 
 def test_energy_is_never_created():

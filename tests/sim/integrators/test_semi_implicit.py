@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kinloop.sim import Plane, Simulator
+from kinloop.sim.actuators import make_drive
 from kinloop.sim.integrators.semi_implicit import SemiImplicit
 from kinloop.sim.stepper import System
 from tests.sim.mechanisms import RECORD, box_on, drift, free_box, level, pendulum, started
@@ -59,6 +60,14 @@ def test_loops_stay_closed_to_rounding():
     robot, q, v = started("crank_joint")
     run = Simulator(robot, 1e-3).rollout(q, v, steps=1000, record=RECORD, every=10)
     assert np.max(run.loop_error) < 1e-12 and drift(run) < 1e-2
+
+
+def test_loops_are_predicted_to_second_order():
+    """So that after one round of Newton the second one has next to nothing left to correct."""
+    robot, q, v = started("crank_joint")
+    system = System(robot.tree, make_drive(robot.tree, None), None, 4e-3)
+    moved = SemiImplicit().step(system, q, v, robot.spanning_velocity(q, v), np.zeros(1), np.zeros(1))
+    assert moved.correction < 1e-9 and np.max(robot.loop_error(moved.q)) < 1e-14
 
 
 def test_it_remembers_its_acceleration_and_its_impulses():

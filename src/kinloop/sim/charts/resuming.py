@@ -40,13 +40,12 @@ class Resumer:
     def waiting(self, batch: Batch) -> Array:
         """Stopped rows that have steps to take and have not been given up."""
         watch = batch.watch
-        stopped = (watch.status != Status.RUNNING) & (watch.steps < batch.until[:, 0])
+        stopped = ~watch.has(Status.RUNNING) & (watch.steps < batch.until[:, 0])
         return np.flatnonzero(stopped & (self._tries < PATIENCE))
 
     def resume(self, batch: Batch, k: int, u: Array) -> None:
         """Get row k, under the control u, going again, or leave it stopped for good."""
-        watch, engine = batch.watch, batch.engine(k)
-        done = watch.steps[k]
+        status, engine, done = batch.status(k), batch.engine(k), batch.watch.steps[k]
         self._tries[k] = self._tries[k] + 1 if done == self._last_stop[k] else 1
         self._last_stop[k] = done
         if self._tries[k] >= PATIENCE:
@@ -56,11 +55,11 @@ class Resumer:
             self._tries[k] = PATIENCE  # there are no loops that other charts could help
             return
         nearness = smallest_singular(engine.tree, batch.state.q[k], self.typical)
-        if watch.status[k] == Status.CHART and nearness > SINGULAR:
+        if status == Status.CHART and nearness > SINGULAR:
             self._go_on(batch, k, u)
-        elif nearness < HARDLY_REGULAR or (watch.status[k] == Status.OPEN and self._tries[k] > 1):
+        elif nearness < HARDLY_REGULAR or (status == Status.OPEN and self._tries[k] > 1):
             self._pass_over(batch, k, engine.tree, batch.state.qd[k], u)
-        elif watch.status[k] == Status.OPEN:
+        elif status == Status.OPEN:
             self._go_on(batch, k, u)
         else:
             self._tries[k] = PATIENCE
@@ -68,7 +67,7 @@ class Resumer:
     def _give_up(self, batch: Batch, k: int) -> None:
         """Leave row k stopped; one that waited for a chart is said to have diverged."""
         self._tries[k] = PATIENCE
-        if batch.watch.status[k] == Status.CHART:
+        if batch.status(k) == Status.CHART:
             batch.watch.status[k] = Status.DIVERGED
 
     def _go_on(self, batch: Batch, k: int, u: Array) -> None:

@@ -156,7 +156,7 @@ class Course:
         found: list[Array] = []
         self._check()
         slope = self.field.f(self.x, u)
-        while self.t < until - ROUNDING and self.batch.watch.status[self.k] == Status.RUNNING:
+        while self.t < until - ROUNDING and self.batch.status(self.k) == Status.RUNNING:
             h = min(self.h, until - self.t)
             y, k = attempt(self.field, self.x, slope, u, h)
             error = self._error(y, k, h)
