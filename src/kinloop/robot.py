@@ -37,6 +37,7 @@ class Robot:
     `q` holds the positions of all spanning-tree joints (nq), `v` the velocities of the independent
     coordinates (nv); `spanning_velocity(q, v)` gives the velocities of all joints (n_spanning). `tau`
     is the force dual to `v`. External wrenches `f_ext` are (bodies, 6), each in its body's frame.
+    `tree` gives the mechanism's clusters in charts that are already chosen; by default both are found.
     """
 
     def __init__(self, mechanism: Mechanism, backend: str = "kernel") -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from kinloop.cli.timed_run import Run
 from kinloop.errors import MethodError
-from kinloop.sim.actuation import make_drive, motor_force
+from kinloop.sim.actuators import make_drive, motor_force
 
 BLOW = 12.0
 """Contact forces are drawn up to so many weights of the robot."""

@@ -56,10 +56,10 @@ class Run:
 
     def contact_arrows(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Points and forces of contact of the first batch row, each (N, C, 3) in the world, if there are any."""
-        contact = self.sim.contact
-        if "contact_force" not in self.rollout.records or contact is None or not contact.candidates:
+        contact, ground = self.sim.contact, self.sim.ground
+        if "contact_force" not in self.rollout.records or contact is None or ground is None or not contact.candidates:
             return None
-        points = contact_positions(Poses(self.sim.robot)(self.first("q")), contact.candidates, self.sim.ground)
+        points = contact_positions(Poses(self.sim.robot)(self.first("q")), contact.candidates, ground)
         return points, self.first("contact_force")
 
 

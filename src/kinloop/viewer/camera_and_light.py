@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from kinloop.sim.contact.ground import Ground
 from kinloop.spatial.transform import Array
 from kinloop.viewer.body_shapes import half_extent
-from kinloop.viewer.draw_ground import Ground, clearance, draw_ground
+from kinloop.viewer.draw_ground import clearance, draw_ground
 from kinloop.viewer.robot_look import Look
 
 

@@ -8,11 +8,9 @@ import numpy as np
 
 from kinloop.errors import MethodError
 from kinloop.model.joints import perpendicular
-from kinloop.sim.contact.ground import HeightField, Plane
+from kinloop.sim.contact.ground import Ground, Plane
 from kinloop.spatial.transform import Array
 from kinloop.viewer.poses import quaternions
-
-Ground = Plane | HeightField
 
 VERTICES = 30_000
 """Vertices of a mesh, at most about so many."""
@@ -22,7 +20,7 @@ SOIL, CELL, SECTION = (196, 202, 210), (160, 168, 180), (116, 127, 144)
 
 def as_ground(ground: Any, lowest: float) -> Ground:
     """A ground to draw: itself, level ground at a height, or where nothing is said below the lowest point."""
-    if isinstance(ground, Plane | HeightField):
+    if isinstance(ground, Ground):
         return ground
     if ground is None:
         return Plane(height=float(lowest))
@@ -80,7 +78,7 @@ def _draw_plane(api: Any, plane: Plane, low: Array, high: Array) -> None:
     )  # fmt: skip
 
 
-def _draw_field(api: Any, field: HeightField, low: Array, high: Array, size: float) -> None:
+def _draw_field(api: Any, field: Ground, low: Array, high: Array, size: float) -> None:
     x, y, every = samples(low, high, size)
     z = field.heights(x[:, None], y[None, :])
     points = np.stack([*np.broadcast_arrays(x[:, None], y[None, :]), z], axis=-1)

@@ -19,6 +19,7 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.clusters import Cluster, ClusterTree
+from kinloop.sim.charts.thresholds import LEAST_TYPICAL, TINY, UNCHANGED
 from kinloop.spatial.transform import Array
 
 
@@ -68,7 +69,7 @@ class Gauge:
             self.scale[c.index] = tree.samples.scales[c.index]
             self.moving[c.index] = _moving(c, Ks)
             volumes = [float(cluster_volume(c, K)) for K in Ks]
-            self.typical[c.index] = max(float(np.median(volumes)), 1e-3 * max(volumes), 1e-300)
+            self.typical[c.index] = max(float(np.median(volumes)), LEAST_TYPICAL * max(volumes), TINY)
 
     def __call__(self, q: Array) -> tuple[Any, Any]:
         """(reach, volume), the worst over clusters; (0, 1) for a robot without loops."""
@@ -85,10 +86,11 @@ class Gauge:
 
 
 def _moving(c: Cluster, Ks: list[Array]) -> list[tuple[int, int]]:
-    """Entries of G that change with the configuration: gears and belts between coordinates say nothing."""
+    """Entries (j, a) of G that change with the configuration; those of gears and belts do not, and say nothing."""
     with np.errstate(all="ignore"):
         G = np.array([c.chart.embed(K)[0] for K in Ks])
         spread = np.abs(G - np.median(G, axis=0))
-        constant = np.all(np.isfinite(G), axis=0) & (np.max(spread, axis=0) <= 1e-9 * np.max(np.abs(G), axis=0))
+        small = np.max(spread, axis=0) <= UNCHANGED * np.max(np.abs(G), axis=0)
+        constant = np.all(np.isfinite(G), axis=0) & small
     pairs = [(j, a) for a in range(len(c.chart.independent)) for j in c.chart.dependent]
     return [(j, a) for j, a in pairs if len(Ks) < 2 or not constant[j, a]]

@@ -1,4 +1,4 @@
-"""Contact: friction, restitution, rest, energy, standing, drops, stops."""
+"""Contact in steps: friction, restitution, rest, energy, standing, drops."""
 
 from __future__ import annotations
 
@@ -6,31 +6,13 @@ import numpy as np
 import pytest
 
 import kinloop as kl
-from kinloop import scalar as sc
+from kinloop.algorithms.trees.kinematics import motion
 from kinloop.clusters.closing import close_dependents
-from kinloop.errors import KinloopError
-from kinloop.sim import ContactPoint, HeightField, Motor, Plane, Simulator, box_corners, capsule_ends
-from kinloop.sim.contact.candidates import find_candidates
-from kinloop.sim.contact.impact import joint_stops as stops
-from kinloop.sim.contact.solver import ContactRow, solve_impulses
-from tests.sim.mechanisms import free_box, pendulum
+from kinloop.sim import ContactPoint, Motor, Plane, Simulator, box_corners
+from kinloop.sim.contact.impact import Bounce
+from tests.sim.mechanisms import SIZE, ball, box_on, free_box, leg, level, pendulum
 
-SIZE = (0.2, 0.3, 0.1)
 G = 9.81
-
-
-def box_on(ground, dt=1e-3, **options):
-    return Simulator(free_box(2.0, *SIZE), dt, ground=ground, contacts=box_corners("box", SIZE), **options)
-
-
-def level(height=0.05):
-    return np.array([0, 0, height, 1, 0, 0, 0], dtype=float)
-
-
-def ball(ground):
-    b = kl.Builder("ball")
-    b.body("ball", joint="free", mass=1.0, inertia=(0.004, 0.004, 0.004))
-    return Simulator(b.build(), 1e-3, ground=ground, contacts=[ContactPoint("ball", radius=0.1)])
 
 
 def cheetah(**options):
@@ -46,6 +28,88 @@ def cheetah(**options):
     q, _ = close_dependents(robot.tree, q)
     q[2] -= min(robot.frame_pose(q, f)[2, 3] for f in feet)
     return sim, q, pose
+
+
+def test_touches_say_how_points_move_relative_to_the_ground():
+    """Gaps are heights above the ground; wrenches turn twists into velocities of the lowest point of a sphere."""
+    robot = leg()
+    plane = Plane(normal=(0.1, -0.2, 1.0), height=0.05)
+    contact = Simulator(robot, ground=plane, contacts=[ContactPoint("foot", (0.02, 0.01, 0), 0.03), "trunk"]).contact
+    q, v = robot.random_state(0)
+    kin = motion(robot.tree, q, v, turning=contact.bodies)
+    n = np.array(plane.normal)
+    for c, touch in zip(contact.candidates, contact.touches(robot.tree, kin), strict=True):
+        name = robot.body_names[c.body]
+
+        def centre(x, name=name, c=c):
+            T = robot.frame_pose(x, name)
+            return T[:3, 3] + T[:3, :3] @ c.at
+
+        assert touch.gap == pytest.approx(n @ centre(q) - plane.height - c.radius, abs=1e-14)
+        h = 1e-6
+        moving = (centre(robot.integrate(q, v, h)) - centre(robot.integrate(q, v, -h))) / (2 * h)
+        T, twist = robot.frame_pose(q, name), robot.frame_velocity(q, v, name)
+        lowest = moving + np.cross(T[:3, :3] @ twist[:3], -c.radius * n)
+        np.testing.assert_allclose(touch.wrench.T @ twist, touch.axes.T @ lowest, atol=1e-8)
+
+
+@pytest.mark.parametrize("case", ["bouncing ball", "sliding box"])
+def test_forces_of_contact_change_the_momentum(case):
+    """What is recorded as force, with gravity, is what changes the momentum."""
+    if case == "bouncing ball":
+        sim, q, mass = ball(Plane(0.0, 0.5, normal=(0.1, 0.0, 1.0))), level(0.3), 1.0
+    else:
+        sim, q, mass = box_on(Plane(0.3)), level(0.051), 2.0
+    run = sim.rollout(q, np.array([0, 0, 0, 1.0, 0.5, -0.5]), steps=400, record=("q", "v", "contact_force"))
+    momentum = sim.robot.momentum(run.q, run.v)[:, 3:]
+    pushed = sim.dt * (run.contact_force.sum(axis=1)[1:] - [0, 0, mass * G])
+    assert np.max(run.contact_force) > 10.0
+    np.testing.assert_allclose(np.diff(momentum, axis=0), pushed, atol=1e-7)
+
+
+@pytest.mark.parametrize("e", [0.4, 1.0])
+def test_an_impact_returns_the_part_e_of_the_normal_velocity(e):
+    run = ball(Plane(0.0, e)).rollout(level(0.1015), np.array([0, 0, 0, 0.3, 0, -2.0]), steps=1)
+    at_touch = 2.0 + 0.75e-3 * G  # three quarters into the step
+    assert run.v[0, 5] == pytest.approx(e * at_touch, abs=0.01) and run.v[0, 3] == pytest.approx(0.3, abs=1e-12)
+
+
+def test_without_restitution_what_falls_stops_at_the_surface():
+    run = ball(Plane(0.0)).rollout(level(0.1015), np.array([0, 0, 0, 0.3, 0, -2.0]), steps=3)
+    np.testing.assert_allclose(run.q[:, 2], 0.1, atol=1e-12)
+    np.testing.assert_allclose(run.v[1:, 5], 0.0, atol=1e-9)
+
+
+def test_what_is_below_the_surface_comes_up_slowly():
+    depth = 0.01
+    run = ball(Plane()).rollout(level(0.1 - depth), None, steps=400, record=("q", "v", "gap"))
+    assert np.max(run.v[:, 5]) < np.sqrt(0.02 * G * depth) + 2 * G * 1e-3
+    assert np.all(np.diff(run.gap[:, 0]) > -1e-9) and abs(run.gap[-1, 0]) < 1e-6
+
+
+def test_corners_of_a_spinning_box_do_not_pass_the_surface():
+    """They accelerate by 100 m/s^2 towards the centre; gaps at the end of a step are known to 0.01 mm all the same."""
+    v = np.array([0, 30.0, 0, 0, 0, -1.0])
+    run = box_on(Plane(0.0)).rollout(level(0.25), v, steps=150, record=("gap", "contact_force"))
+    assert np.max(run.contact_force) > 100.0 and np.min(run.gap) > -1e-5
+
+
+def test_bounces_interpolate_to_the_time_of_the_touch():
+    before, after = np.array([-2.0, 0.0, 1.0]), np.array([-3.0, 1.0, 1.0])
+    none = Bounce(0.0, 0.0, False)
+    assert none.at(before, after) is after and none.bound(0.7, 0.1, before, after, 1e-3) == 0.7
+    hit = Bounce(0.5, 0.25, True)
+    np.testing.assert_allclose(hit.at(before, after), [-2.25, 0.25, 1.0])
+    h = 1e-3
+    left = 1e-3 + 0.25 * h * (-2.0 - 0.125)
+    assert hit.bound(0.7, 1e-3, before, after, h) == pytest.approx(min(-left / h, 0.0))
+
+
+def test_sizes_and_keys_tell_contacts_apart():
+    two, three = (Simulator(free_box(), ground=Plane(), contacts=box_corners("box", SIZE)[:n]).contact for n in (2, 3))
+    assert (two.size, three.size) == (6, 9) and two.key != three.key and two.bodies == (0,)
+    stops = Simulator(pendulum(upper=1.0)).contact
+    assert stops.size == 1 and stops.ground is None and stops.bodies == ()
 
 
 @pytest.mark.parametrize("friction", [0.2, 0.5])
@@ -185,116 +249,3 @@ def test_numpy_path_with_contact_gives_what_kernels_give():
     v = np.array([0.3, 0.1, 0.2, 0.5, 0, -0.4])
     a, b = (s.rollout(level(), v, steps=4, record=("q", "v", "contact_force")) for s in (sim, plain))
     assert np.max(np.abs(a.q - b.q)) < 1e-12 and np.max(np.abs(a.v - b.v)) < 1e-9
-
-
-def test_ground_may_be_a_function_or_a_table():
-    hills = HeightField(lambda x, y: 0.1 * sc.sin(3.0 * x), friction=0.0)
-    x = np.linspace(-1, 1, 9)
-    ramp = HeightField.table(x, x, 0.2 * np.repeat(x[:, None], 9, axis=1), friction=0.0)
-    for ground in (hills, ramp):
-        b = kl.Builder("ball")
-        b.body("ball", joint="free", mass=1.0, inertia=(0.004, 0.004, 0.004))
-        sim = Simulator(b.build(), 1e-3, ground=ground, contacts=[ContactPoint("ball")])
-        gap, axes = ground.surface(np.array([0.3, 0.1, 0.5]))
-        assert np.allclose(axes.T @ axes, np.eye(3)) and gap > 0
-        q = level(0.0)
-        q[2] = 1e-6
-        r = sim.rollout(q, None, steps=300, record=("q", "gap", "energy"))
-        assert r.q[-1, 0] < -0.05 and np.min(r.gap) > -1e-4
-        assert np.max(r.energy) < r.energy[0] + 1e-3
-
-
-def test_joint_stops_hold():
-    robot = pendulum(lower=-0.5, upper=0.5)
-    r = Simulator(robot, 1e-3).rollout(np.zeros(1), np.array([8.0]), steps=2000, record=("q", "v", "energy"))
-    assert np.max(np.abs(r.q)) <= 0.5 + 1e-6
-    assert np.max(r.q) > 0.49 and np.max(np.diff(r.energy)) < 1e-3
-
-
-def leg(**knee):
-    """A body on one leg whose knee has stops, and maybe dry friction."""
-    b = kl.Builder("leg")
-    b.body("trunk", joint="free", mass=3.0, inertia=(0.05, 0.05, 0.05))
-    b.body("thigh", "trunk", axis="y", mass=0.5, com=(0, 0, -0.1), inertia=(2e-3, 2e-3, 1e-4), lower=-2.0, upper=2.0)
-    b.body("shank", "thigh", axis="y", at=(0, 0, -0.2), mass=0.3, com=(0, 0, -0.1), inertia=(1e-3, 1e-3, 1e-4),
-           joint_name="knee", lower=0.1, upper=1.4, **knee)  # fmt: skip
-    b.frame("foot", "shank", at=(0, 0, -0.2))
-    return b.build()
-
-
-def leg_states(robot, n):
-    """Legs above the ground, every other one with its knee running into a stop."""
-    rng = np.random.default_rng(0)
-    Q = np.tile(robot.neutral(), (n, 1))
-    Q[:, 2], Q[:, 8] = rng.uniform(0.4, 0.5, n), rng.uniform(0.5, 0.9, n)
-    V = 0.3 * rng.normal(size=(n, robot.nv))
-    V[::2, 7] = 9.0
-    return Q, V
-
-
-@pytest.mark.parametrize("knee", [{}, {"friction": 0.2}])
-def test_stops_that_only_some_rows_reach_change_nothing_for_the_others(knee):
-    robot = leg(**knee)
-    sim = Simulator(robot, 1e-3, ground=Plane(0.7), contacts=["foot"])
-    Q, V = leg_states(robot, 9)
-    many = sim.rollout(Q, V, steps=300, record=("q", "v", "joint_impulse"))
-    assert np.all(many.status == 1)
-    assert np.max(many.q[..., 8]) < 1.4 + 1e-5 and np.min(many.q[..., 8]) > 0.1 - 1e-5
-    stopped = np.abs(many.joint_impulse[..., 1]) > 3e-4  # more than dry friction
-    assert np.any(stopped) and not np.all(np.any(stopped[:, :120], axis=1))
-    for k in range(9):
-        one = sim.rollout(Q[k], V[k], steps=300, record=("q", "v"))
-        assert np.array_equal(many.q[k], one.q) and np.array_equal(many.v[k], one.v)
-
-
-def test_stops_left_out_where_far_are_not_missed(monkeypatch):
-    robot = leg()
-    Q, V = leg_states(robot, 2)
-    Q[0, 8] = 1.38
-    runs = []
-    for near in (stops.NEAR, 1e20):
-        monkeypatch.setattr(stops, "NEAR", near)
-        sim = Simulator(kl.Robot(robot.mechanism, backend="numpy"), 1e-3, ground=Plane(0.7), contacts=["foot"])
-        runs.append(sim.rollout(Q, V, steps=6, record=("q", "joint_impulse")))
-    assert np.any(runs[0].joint_impulse[0]) and not np.any(runs[0].joint_impulse[1])
-    assert np.max(np.abs(runs[0].q - runs[1].q)) < 1e-12
-
-
-def test_dry_friction_stops_a_joint_in_finite_time():
-    robot = pendulum(friction=1.0)
-    r = Simulator(robot, 1e-3).rollout(np.array([0.2]), None, steps=100)
-    assert (
-        np.max(np.abs(r.v)) < 1e-15 and np.max(np.abs(r.q - 0.2)) < 1e-15
-    )  # m g l / 2 sin(0.2) = 0.49 N m does not move it
-    r = Simulator(robot, 1e-3).rollout(np.array([1.2]), None, steps=3000)
-    assert np.max(np.abs(r.v[-100:])) < 1e-12 and abs(r.q[-1, 0]) < 0.45
-
-
-def test_solver_meets_the_laws_of_contact():
-    rng = np.random.default_rng(3)
-    for _ in range(20):
-        Z = rng.normal(size=(9, 12))
-        u = rng.normal(size=9)
-        rows = [ContactRow(Z[3 * k : 3 * k + 3], list(range(12)), u[3 * k : 3 * k + 3], 0.0, 0.5) for k in range(3)]
-        impulses, _, _, w, residual = solve_impulses(rows, [], 12, 300)
-        after = (u + Z @ w).reshape(3, 3)
-        assert residual < 1e-8
-        for x, y in zip(impulses, after, strict=True):
-            assert x[0] >= 0 and y[0] > -1e-7 and abs(x[0] * y[0]) < 1e-6
-            pull, slip = np.linalg.norm(x[1:]), np.linalg.norm(y[1:])
-            assert pull <= 0.5 * x[0] + 1e-9
-            if slip > 1e-5 and x[0] > 1e-9:
-                assert pull == pytest.approx(0.5 * x[0], rel=1e-5)
-                assert x[1:] @ y[1:] == pytest.approx(-pull * slip, rel=1e-4)
-
-
-def test_candidates_come_from_names_shapes_and_points():
-    robot = kl.robots.load("mini_cheetah")
-    assert len(find_candidates(robot, None)) == len(robot.mechanism.frames)
-    assert len(capsule_ends("Floating Base", 0.05, 0.2)) == 2
-    with pytest.raises(KinloopError, match="contacts="):
-        Simulator(pendulum(), ground=Plane())
-    with pytest.raises(KinloopError, match="semi_implicit"):
-        Simulator(robot, ground=Plane(), integrator="rk4")
-    with pytest.raises(KinloopError, match="friction"):
-        Plane(friction=-1.0)

@@ -4,7 +4,7 @@ All of them act on coordinates of the spanning tree (a rotor, a link, whichever 
 reach the independent ones through G^T. Damping, springs and servo gains are linear in the motion; the
 semi-implicit step takes damping at its end and springs at the mean of both its ends,
 
-    f = -d (qd + h qdd) - s (q_mid + h^2 qdd / 4 - rest)
+    f = -d (qd + h qdd) - s (q_mid + h^2 qdd / 4 - rest)                                          (1)
 
 which is the force known at its middle with an armature h d + h^2 s / 4 added to the joint: stable for any
 gain, springs keep their energy, and contacts see it too. RK4 and the adaptive integrator take these forces
@@ -13,9 +13,9 @@ as they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,8 +25,6 @@ from kinloop.errors import MethodError, unknown
 from kinloop.model import Actuator
 from kinloop.model.topology import Topology
 from kinloop.spatial.transform import Array
-
-KINDS = ("torque", "position", "velocity")
 
 
 @dataclass(frozen=True)
@@ -47,26 +45,62 @@ class Motor:
     gear: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise MethodError(f"motor kind {self.kind!r} of {self.joint!r} is not one of {', '.join(KINDS)}")
+        if self.kind not in LAWS:
+            raise MethodError(f"motor kind {self.kind!r} of {self.joint!r} is not one of {', '.join(LAWS)}")
         if not (self.kp >= 0 and self.kd >= 0 and self.limit >= 0):
             raise MethodError(f"gains and limit of the motor of {self.joint!r} must not be negative")
 
 
+class Law(NamedTuple):
+    """What a kind of motor does, on its own side of the gear and before its limit.
+
+    `force(motor, u, q, qd)` is the force under the control u at position q and rate qd, `armature(motor, h)` what an
+    implicit step of length h adds to the inertia by (1); `needs_position` says whether q must be a plain position.
+    """
+
+    force: Callable[[Motor, Any, Any, Any], Any]
+    armature: Callable[[Motor, float], float]
+    needs_position: bool = False
+
+
+LAWS = {
+    "torque": Law(
+        force=lambda motor, u, q, qd: u,
+        armature=lambda motor, h: 0.0,
+    ),
+    "position": Law(
+        force=lambda motor, u, q, qd: motor.kp * (u - q) - motor.kd * qd,
+        armature=lambda motor, h: h * motor.kd + 0.25 * h * h * motor.kp,
+        needs_position=True,
+    ),
+    "velocity": Law(
+        force=lambda motor, u, q, qd: motor.kd * (u - qd),
+        armature=lambda motor, h: h * motor.kd,
+    ),
+}
+"""Every kind of motor by name."""
+
+
 @dataclass(frozen=True)
 class Drive:
-    """Where controls act: one motor and one spanning coordinate each, and the passive forces of the joints."""
+    """All that acts at joints: the motors, and the passive forces.
+
+    Motor k acts on the spanning coordinate `dofs[k]`, whose position is q[places[k]]; -1 stands for coordinates of
+    joints that have no plain position (a free joint, a ball). `damping`, `stiffness`, `rest` and `place_of` (again
+    places in q) are given for every spanning coordinate.
+    """
 
     motors: tuple[Motor, ...]
     dofs: tuple[int, ...]
-    places: tuple[int, ...]  # in q; -1 for coordinates of joints that have no plain position
+    places: tuple[int, ...]
     damping: Array
     stiffness: Array
     rest: Array
     place_of: tuple[int, ...]
 
     @property
-    def key(self) -> tuple:
+    def key(self) -> tuple[Any, ...]:
+        """What kernels depend on."""
         motors = tuple((m.kind, m.kp, m.kd, m.limit, m.gear, d) for m, d in zip(self.motors, self.dofs, strict=True))
         return motors, tuple(self.damping), tuple(self.stiffness), tuple(self.rest)
 
@@ -105,16 +139,16 @@ def make_drive(tree: ClusterTree, motors: Sequence[Motor | str] | str | None) ->
     dofs = tuple(index[m.joint] for m in made)
     place_of = _places(top)
     for m, d in zip(made, dofs, strict=True):
-        if m.kind == "position" and place_of[d] < 0:
+        if LAWS[m.kind].needs_position and place_of[d] < 0:
             raise MethodError(f"coordinate {m.joint!r} has no plain position; a position servo needs one")
 
-    def figures(name: str) -> Array:
+    def per_coordinate(name: str) -> Array:
         return np.array([getattr(j, name) for j in top.joints for _ in range(j.type.nv)], dtype=float)
 
     plain = np.array([p >= 0 for p in place_of])
     return Drive(
-        made, dofs, tuple(place_of[d] for d in dofs), figures("damping"), figures("stiffness") * plain,
-        figures("rest"), place_of,
+        made, dofs, tuple(place_of[d] for d in dofs), per_coordinate("damping"), per_coordinate("stiffness") * plain,
+        per_coordinate("rest"), place_of,
     )  # fmt: skip
 
 
@@ -127,7 +161,7 @@ def _places(top: Topology) -> tuple[int, ...]:
 
 
 def joint_forces(drive: Drive, q: Array, qd: Array, u: Array) -> Array:
-    """Forces on all spanning coordinates."""
+    """Forces on all spanning coordinates: damping, springs and motors under the controls u."""
     f = np.zeros(len(qd), dtype=np.result_type(q, qd, u))
     for d in range(len(qd)):
         s, damping = drive.stiffness[d], drive.damping[d]
@@ -143,24 +177,26 @@ def joint_forces(drive: Drive, q: Array, qd: Array, u: Array) -> Array:
 def motor_force(motor: Motor, u: Any, q: Any, qd: Any) -> Any:
     """The force of one motor on its coordinate, for the control u, at position q and rate qd."""
     q, qd = motor.gear * q, motor.gear * qd
-    if motor.kind == "torque":
-        f = u
-    elif motor.kind == "velocity":
-        f = motor.kd * (u - qd)
-    else:
-        f = motor.kp * (u - q) - motor.kd * qd
+    f = LAWS[motor.kind].force(motor, u, q, qd)
     if np.isfinite(motor.limit):
         f = sc.minimum(sc.maximum(f, -motor.limit), motor.limit)
     return motor.gear * f
 
 
+def spring_energy(drive: Drive, q: Array) -> Array | float:
+    """Energy stored in the joints' springs [J] at positions (..., nq)."""
+    total: Array | float = 0.0
+    for d in np.flatnonzero(drive.stiffness):
+        total = total + 0.5 * drive.stiffness[d] * (q[..., drive.place_of[d]] - drive.rest[d]) ** 2
+    return total
+
+
 def implicit_tree(tree: ClusterTree, drive: Drive, h: float) -> ClusterTree:
-    """The tree whose joints carry what an implicit step of length h adds to their inertia."""
+    """The tree with the armature that an implicit step of length h adds to its joints by (1)."""
     extra = h * drive.damping + 0.25 * h * h * drive.stiffness
     for motor, d in zip(drive.motors, drive.dofs, strict=True):
-        if motor.kind != "torque" and not np.isfinite(motor.limit):
-            spring = 0.25 * h * h * motor.kp if motor.kind == "position" else 0.0
-            extra[d] += motor.gear**2 * (h * motor.kd + spring)
+        if not np.isfinite(motor.limit):
+            extra[d] += motor.gear**2 * LAWS[motor.kind].armature(motor, h)
     if not np.any(extra):
         return tree
     return tree.with_topology(replace(tree.top, armature=tree.top.armature + extra))

@@ -1,4 +1,4 @@
-"""Saved rollouts come back as they were, from either format."""
+"""Rollouts: what was recorded, by name; saved ones come back as they were, from either format."""
 
 import sys
 
@@ -8,6 +8,8 @@ import pytest
 import kinloop as kl
 from kinloop.errors import KinloopError
 from kinloop.sim import ContactPoint, Plane, Simulator
+from kinloop.sim.rollout import checked_path
+from tests.sim.mechanisms import started
 
 RECORD = ["q", "v", "energy", "loop_error"]
 
@@ -83,3 +85,45 @@ def test_tables_of_others_are_refused(tmp_path):
     r = Simulator(robot, 1e-3).rollout(steps=2, every=5)
     with pytest.raises(KinloopError, match="nothing was recorded"):
         r.save(path)
+
+
+def test_records_are_attributes_and_items():
+    r = four_bars()
+    assert r.q is r["q"] is r.records["q"]
+    with pytest.raises(AttributeError, match=r"'gap' was not recorded; ask for it with record=\['gap', ...\]"):
+        _ = r.gap
+    with pytest.raises(KinloopError, match=r"'gap' was not recorded; record=\['gap'\] asks for it \(recorded: q, v"):
+        r["gap"]
+    with pytest.raises(AttributeError):
+        _ = r.__deepcopy__
+
+
+def test_one_state_leaves_out_the_axis_of_batch_rows():
+    robot = kl.robots.load("four_bar")
+    sim = Simulator(robot, 1e-3)
+    one, many = sim.rollout(None, [0.5], steps=4), sim.rollout(None, [[0.5]], steps=4)
+    assert one.single and one.q.shape == (4, 3) and not many.single and many.q.shape == (1, 4, 3)
+    assert len(one.status) == len(many.status) == 1 and np.array_equal(one.q, many.q[0])
+
+
+def test_all_arrays_have_names():
+    r = four_bars()
+    flags = {"status", "stopped", "chart_changes", "singular", "lowest_volume"}
+    assert set(r.arrays()) == {"t", *RECORD, "final_q", "final_qd", "final_t", *flags}
+    assert not np.any(r.diverged) and np.all(np.isinf(r.stopped))
+
+
+def test_paths_are_checked_before_anything_is_simulated(tmp_path):
+    assert checked_path(str(tmp_path / "a.npz")) == tmp_path / "a.npz"
+    with pytest.raises(KinloopError, match="cannot save to 'a'; give a name that ends in"):
+        checked_path(tmp_path / "a")
+
+
+def test_records_can_be_saved_and_read(tmp_path):
+    robot, q, v = started("crank_joint")
+    r = Simulator(robot, 1e-3).rollout(q, v, steps=20, record=RECORD, every=5)
+    assert r.q.shape == (4, 3) and np.allclose(r.t, [5e-3, 1e-2, 1.5e-2, 2e-2])
+    data = kl.sim.load(r.save(tmp_path / "run.npz"))
+    assert np.array_equal(data["q"], r.q) and data["status"].tolist() == [1]
+    with pytest.raises(KinloopError, match="npz"):
+        r.save(tmp_path / "run.csv")
