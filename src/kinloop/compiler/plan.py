@@ -19,7 +19,7 @@ from typing import Any
 
 from kinloop.compiler.fuse import Operation, fuse_products
 from kinloop.scalar import Function, Symbol
-from kinloop.scalar.graph import constant_value
+from kinloop.scalar.symbol import constant_value
 
 Operand = Any  # int: the number of a value; float: a constant
 BARRIERS = ("sin", "cos", "loop")
