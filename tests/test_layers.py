@@ -10,7 +10,7 @@ import kinloop
 ROOT = Path(kinloop.__file__).parent
 
 ROWS = [
-    {"errors"}, {"scalar"}, {"spatial"}, {"model"}, {"constraints"}, {"clusters"}, {"algorithms"}, {"compiler"},
+    {"errors"}, {"scalar"}, {"linear"}, {"spatial"}, {"model"}, {"constraints"}, {"clusters"}, {"algorithms"}, {"compiler"},
     {"compute", "compute_constrained", "robot"}, {"sim"}, {"io"}, {"robots"}, {"bench"},
     {"viewer", "cli", "__main__"}, {"__init__"},
 ]  # fmt: skip

@@ -17,8 +17,8 @@ from kinloop.clusters import ClusterTree
 from kinloop.constraints import Rows as LoopRows
 from kinloop.constraints import rows_of
 from kinloop.model.topology import Topology
+from kinloop.scalar import Array
 from kinloop.spatial import Transform, cross, cross_motion
-from kinloop.spatial.transform import Array
 
 
 class Held(NamedTuple):

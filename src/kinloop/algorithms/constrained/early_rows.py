@@ -15,7 +15,7 @@ from kinloop import scalar as sc
 from kinloop.algorithms.constrained.constraint_wrenches import Held
 from kinloop.algorithms.trees.articulated import Articulated
 from kinloop.clusters import ClusterTree
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 Key = Any
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.algorithms.constrained.multipliers import rank_rows
-from kinloop.algorithms.linear import Factor
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 SINGULAR = 1e-8
 """A pivot below this part of its usual size is not divided by: symbols take this in its place."""
@@ -94,34 +93,6 @@ def pivot_columns(Y: Array, least: float) -> tuple[tuple[int, ...], Array]:
         e = A[:, c] / norms[c]
         A = A - np.outer(e, e @ A)
     return tuple(chosen), np.array(lengths)
-
-
-class SafeFactor(Factor):
-    """LDL^T whose pivots never fall below a part of their usual `sizes`; `lost` counts weak ones."""
-
-    def __init__(self, A: Array, sizes: Any, weak: float = WEAK) -> None:
-        n = len(A)
-        L: Any = np.full((n, n), 0.0, dtype=A.dtype)
-        scaled = L.copy()
-        self.d, self.inverse = [], []
-        self.lost: Any = 0.0
-        for j in range(n):
-            L[j, j] = 1.0
-            pivot = A[j, j]
-            for k in range(j):
-                pivot = pivot - L[j, k] * scaled[j, k]
-            if weak:
-                self.lost = self.lost + sc.where(pivot < weak * float(sizes[j]), 1.0, 0.0)
-            pivot = sc.maximum(pivot, SINGULAR * float(sizes[j]))
-            self.d.append(pivot)
-            self.inverse.append(1.0 / pivot)
-            for i in range(j + 1, n):
-                e = A[i, j]
-                for k in range(j):
-                    e = e - L[i, k] * scaled[j, k]
-                scaled[i, j] = e
-                L[i, j] = e * self.inverse[j]
-        self.L = L
 
 
 class Choice(NamedTuple):

@@ -24,8 +24,8 @@ import numpy as np
 
 from kinloop.errors import ModelError
 from kinloop.model.parts import frozen
+from kinloop.scalar import Array
 from kinloop.spatial import Transform
-from kinloop.spatial.transform import Array
 
 FrameAt = tuple[int, Transform]
 PERIOD = 0.1

@@ -17,52 +17,11 @@ from typing import Any
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.algorithms.linear import Factor, gram
-from kinloop.spatial.transform import Array
+from kinloop.linear import Factor, gram, guarded
+from kinloop.scalar import Array
 
 DEPENDENT = 1e-12
 """A pivot below this part of its diagonal entry belongs to a row that depends on those before it."""
-
-
-class GuardedFactor(Factor):
-    """LDL^T of a positive semidefinite matrix: rows that depend on earlier ones get multiplier zero.
-
-    `lost` counts rows whose pivot is below `tolerance` times their diagonal entry.
-    """
-
-    def __init__(self, A: Array, tolerance: float = DEPENDENT) -> None:
-        n = len(A)
-        L: Any = np.full((n, n), 0.0, dtype=A.dtype)
-        self.d, self.inverse, self.good = [], [], []
-        scaled = L.copy()
-        for j in range(n):
-            L[j, j] = 1.0
-            pivot = A[j, j]
-            for k in range(j):
-                pivot = pivot - L[j, k] * scaled[j, k]
-            good = pivot > tolerance * A[j, j]
-            self.d.append(pivot)
-            self.good.append(good)
-            self.inverse.append(sc.where(good, 1.0 / sc.where(good, pivot, 1.0), 0.0))
-            for i in range(j + 1, n):
-                e = A[i, j]
-                for k in range(j):
-                    e = e - L[i, k] * scaled[j, k]
-                scaled[i, j] = e
-                L[i, j] = e * self.inverse[j]
-        self.L = L
-
-    @property
-    def lost(self) -> Any:
-        count: Any = 0.0
-        for good in self.good:
-            count = count + sc.where(good, 0.0, 1.0)
-        return count
-
-    def unmet(self, b: Array) -> Array:
-        """The part of b in lost rows that the kept rows do not explain."""
-        x = self.forward(b)
-        return np.array([sc.where(g, 0.0, x[j]) for j, g in enumerate(self.good)])
 
 
 def rank_rows(L: Array, size: Array | float = 0.0, tolerance: float = DEPENDENT) -> tuple[list[int], list[int]]:
@@ -107,7 +66,7 @@ def solve_rows(
         B, D = rank_rows(L, size, tolerance)
     else:
         B, D = [j for j in range(n) if j not in dependent], list(dependent)
-    factor = GuardedFactor(L[np.ix_(B, B)])
+    factor = Factor(L[np.ix_(B, B)], guarded(DEPENDENT))
     dtype = object if sc.is_symbolic(L, r) else float
     multipliers, residual = np.zeros(n, dtype=dtype), np.zeros(n, dtype=dtype)
     residual[B] = factor.unmet(r[B]) if B else np.zeros(0)
@@ -134,7 +93,7 @@ def null_rows(L: Array, dependent: Sequence[int]) -> Array:
     B = [j for j in range(n) if j not in D]
     N = np.full((n, len(D)), 0.0, dtype=L.dtype)
     if B:
-        N[B] = -GuardedFactor(L[np.ix_(B, B)]).solve(L[np.ix_(B, D)])
+        N[B] = -Factor(L[np.ix_(B, B)], guarded(DEPENDENT)).solve(L[np.ix_(B, D)])
     for column, j in enumerate(D):
         N[j, column] = 1.0
     return N

@@ -28,7 +28,7 @@ from kinloop.algorithms.trees.cluster_aba import _inward, _outward, body_bias, o
 from kinloop.algorithms.trees.kinematics import Motion, motion, scatter
 from kinloop.clusters import ClusterTree
 from kinloop.model.topology import Topology
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 
 class Solution(NamedTuple):

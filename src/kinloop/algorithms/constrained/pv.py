@@ -23,13 +23,13 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.algorithms.constrained.constraint_wrenches import Held
-from kinloop.algorithms.constrained.elimination import SafeFactor
+from kinloop.algorithms.constrained.elimination import SINGULAR
 from kinloop.algorithms.constrained.motion_constraints import Placed
 from kinloop.algorithms.constrained.multipliers import solve_rows
 from kinloop.algorithms.constrained.passes import Pushed, Solution, Start, free_values, push, roll_out, start
-from kinloop.algorithms.linear import Factor, gram, total
 from kinloop.clusters import ClusterTree
-from kinloop.spatial.transform import Array
+from kinloop.linear import Factor, floored, gram, total
+from kinloop.scalar import Array
 
 WEAK = 1e-3
 """A branch whose pivots fall below this part of their usual sizes needs the base to follow its constraints."""
@@ -167,7 +167,7 @@ def _by_branches(
     n = sum(len(x) for x in u0)
     A = np.zeros((n, n), dtype=dtype)
     for k in roots:
-        A[place[k], place[k]] = _matrix(s.art[k].D)
+        A[place[k], place[k]] = s.art[k].D.matrix()
     right = join(u0)
     groups: list[tuple] = []
     pivots: list[Any] = []
@@ -189,7 +189,7 @@ def _by_branches(
             here = np.diag(L_b) + lent
         else:
             here = np.array(usual[len(pivots) : len(pivots) + len(r_b)])
-        factor = SafeFactor(L_b, here, WEAK)
+        factor = Factor(L_b, floored(here, SINGULAR, WEAK))
         pivots += factor.d
         half = factor.forward(np.concatenate([U.T, r_b.reshape(-1, 1)], axis=1))
         scaled = np.array(factor.inverse).reshape(-1, 1) * half
@@ -209,10 +209,6 @@ def _by_branches(
 def _spans(sizes: Sequence[int]) -> list[slice]:
     ends = np.cumsum([0, *sizes])
     return [slice(int(a), int(b)) for a, b in itertools.pairwise(ends)]
-
-
-def _matrix(D: Factor) -> Array:
-    return (D.L * np.array(D.d)) @ D.L.T if D.d else np.zeros((0, 0))
 
 
 def row_sizes(s: Start) -> Array | float:

@@ -26,18 +26,18 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.algorithms.constrained.constraint_wrenches import Held, hold, placed_bodies
 from kinloop.algorithms.constrained.early_rows import Gathered, Key, RowStore
-from kinloop.algorithms.constrained.elimination import WEAK, Decisions, Reflection, SafeFactor, reflect
+from kinloop.algorithms.constrained.elimination import SINGULAR, WEAK, Decisions, Reflection, reflect
 from kinloop.algorithms.constrained.motion_constraints import Placed
 from kinloop.algorithms.constrained.multipliers import null_rows, solve_rows
 from kinloop.algorithms.constrained.passes import Solution, below_seats, force_bias, grounded, leave, world_acceleration
 from kinloop.algorithms.constrained.pv import join
-from kinloop.algorithms.linear import Factor, gram
-from kinloop.algorithms.trees.articulated import Articulated, _free, _hand_over, sum_inertias
+from kinloop.algorithms.trees.articulated import Articulated, _free, _hand_over
 from kinloop.algorithms.trees.cluster_aba import _inward, _outward
 from kinloop.algorithms.trees.kinematics import Motion, motion
 from kinloop.clusters import ClusterTree
-from kinloop.spatial import Inertia
-from kinloop.spatial.transform import Array
+from kinloop.linear import Factor, floored, gram
+from kinloop.scalar import Array
+from kinloop.spatial import Inertia, total_inertia
 
 
 class Step(NamedTuple):
@@ -105,7 +105,7 @@ class _Sweep:
     def inward(self) -> None:
         for k in reversed(range(len(self.tree))):
             cluster = self.tree.clusters[k]
-            I = {i: sum_inertias(self.waiting[i]) for i in cluster.bodies}
+            I = {i: total_inertia(self.waiting[i]) for i in cluster.bodies}
             B = {pair: self.cross.pop(pair) for pair in list(self.cross) if pair[0] in I}
             art = _free(self.tree, cluster, self.kin, I, B)
             g = self.store.gather(k)
@@ -154,7 +154,7 @@ class _Sweep:
             choice = self.decide.carried(k, L[:n, :n], self.store.sizes(art, g)[:n])
         E = list(choice.rows)
         O = [j for j in range(R) if j not in E]
-        factor = SafeFactor(L[np.ix_(E, E)], choice.sizes, 0.0 if choice.square else WEAK)
+        factor = Factor(L[np.ix_(E, E)], floored(choice.sizes, SINGULAR, 0.0 if choice.square else WEAK))
         self.lost = self.lost + factor.lost
         art = self.stiffen(art, left, E, factor)
         self.art[k] = art

@@ -17,11 +17,11 @@ from kinloop.algorithms.constrained.constraint_wrenches import Held, hold, place
 from kinloop.algorithms.constrained.motion_constraints import Placed
 from kinloop.algorithms.constrained.passes import Pushed, push
 from kinloop.algorithms.constrained.pv import delassus, offsets
-from kinloop.algorithms.linear import Factor
 from kinloop.algorithms.trees.articulated import Articulated, articulate
 from kinloop.algorithms.trees.kinematics import Motion, still
 from kinloop.clusters import ClusterTree
-from kinloop.spatial.transform import Array
+from kinloop.linear import Factor
+from kinloop.scalar import Array
 
 
 class AtRest(NamedTuple):

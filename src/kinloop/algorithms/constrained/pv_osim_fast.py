@@ -16,11 +16,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from kinloop.algorithms.constrained.motion_constraints import Placed
-from kinloop.algorithms.constrained.pv import _groups, _matrix, _spans, delassus, offsets
+from kinloop.algorithms.constrained.pv import _groups, _spans, delassus, offsets
 from kinloop.algorithms.constrained.pv_osim import at_rest, push_all
-from kinloop.algorithms.linear import Factor, gram
 from kinloop.clusters import ClusterTree
-from kinloop.spatial.transform import Array
+from kinloop.linear import Factor, gram
+from kinloop.scalar import Array
 
 
 class FastOsim:
@@ -38,7 +38,7 @@ class FastOsim:
         dtype = object if np.asarray(q).dtype == object else float
         self.D = np.full((n, n), 0.0, dtype=dtype)
         for k in roots:
-            self.D[place[k], place[k]] = _matrix(r.art[k].D)
+            self.D[place[k], place[k]] = r.art[k].D.matrix()
         U = np.full((n, self.size), 0.0, dtype=dtype)
         for p, columns in zip(pushed, at, strict=True):
             for k in roots:

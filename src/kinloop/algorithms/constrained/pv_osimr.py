@@ -22,10 +22,10 @@ from kinloop.algorithms.constrained.motion_constraints import Placed
 from kinloop.algorithms.constrained.passes import below_seats, felt, leave
 from kinloop.algorithms.constrained.pv import offsets
 from kinloop.algorithms.constrained.pv_osim import AtRest, at_rest
-from kinloop.algorithms.linear import Factor, gram
 from kinloop.algorithms.trees.articulated import Articulated
 from kinloop.clusters import ClusterTree
-from kinloop.spatial.transform import Array
+from kinloop.linear import Factor, gram
+from kinloop.scalar import Array
 
 
 class Traveller(NamedTuple):

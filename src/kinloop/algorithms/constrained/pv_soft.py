@@ -20,14 +20,13 @@ from kinloop.algorithms.constrained.constraint_wrenches import Held, hold, place
 from kinloop.algorithms.constrained.motion_constraints import Placed
 from kinloop.algorithms.constrained.passes import Solution, Start, drive, force_bias, free_values, push, roll_out
 from kinloop.algorithms.constrained.pv import delassus, join, offsets, with_multipliers
-from kinloop.algorithms.linear import Factor
 from kinloop.algorithms.trees.articulated import articulate
 from kinloop.algorithms.trees.cluster_aba import body_accelerations
 from kinloop.algorithms.trees.kinematics import motion
 from kinloop.clusters import ClusterTree
+from kinloop.linear import Factor, symmetric_product
+from kinloop.scalar import Array
 from kinloop.spatial import Inertia
-from kinloop.spatial.inertia import symmetric_product
-from kinloop.spatial.transform import Array
 
 COMPLIANCE = 1e-8
 

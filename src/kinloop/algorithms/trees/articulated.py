@@ -22,13 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from kinloop.algorithms.linear import Factor, gram, total
 from kinloop.algorithms.trees.kinematics import Motion, still
 from kinloop.clusters import Cluster, ClusterTree
 from kinloop.errors import ModelError
+from kinloop.linear import Factor, gram, total
 from kinloop.model.topology import Topology
-from kinloop.spatial import Inertia
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
+from kinloop.spatial import Inertia, total_inertia
 
 
 @dataclass(frozen=True)
@@ -82,17 +82,12 @@ def articulate(tree: ClusterTree, kin: Motion, inertia: list[Inertia] | None = N
     cross: dict[tuple[int, int], Array] = {}
     out: list[Articulated] = []
     for cluster in reversed(tree.clusters):
-        I = {i: sum_inertias(waiting[i]) for i in cluster.bodies}
+        I = {i: total_inertia(waiting[i]) for i in cluster.bodies}
         B = {pair: cross.pop(pair) for pair in list(cross) if pair[0] in I}
         art = _free(tree, cluster, kin, I, B)
         out.append(art)
         _hand_over(top, art, kin, waiting, cross)
     return out[::-1]
-
-
-def sum_inertias(parts: list[Inertia]) -> Inertia:
-    """The sum of inertias, constants first."""
-    return parts[0] if len(parts) == 1 else Inertia(*(total([p[k] for p in parts]) for k in range(3)))
 
 
 def _free(tree: ClusterTree, cluster: Cluster, kin: Motion, I: dict[int, Inertia], B: dict) -> Articulated:
@@ -148,7 +143,7 @@ def _carry_inertia(top: Topology, art: Articulated, kin: Motion) -> tuple[dict[i
     cross = dict(art.B)
     inside = set(art.cluster.bodies)
     for i in reversed(art.cluster.bodies):
-        I, T, parent = sum_inertias(parts[i]), kin.T[i], top.parent[i]
+        I, T, parent = total_inertia(parts[i]), kin.T[i], top.parent[i]
         if parent not in inside and art.lone:
             seats.setdefault(i, []).append(I)
             continue
@@ -159,7 +154,7 @@ def _carry_inertia(top: Topology, art: Articulated, kin: Motion) -> tuple[dict[i
             other = pair[1] if pair[0] == i else pair[0]
             block = T.force(block if pair[0] == i else block.T)  # rows now at the parent, columns at `other`
             _place(cross, target, parent, other, block)
-    return {s: sum_inertias(I) for s, I in seats.items()}, cross
+    return {s: total_inertia(I) for s, I in seats.items()}, cross
 
 
 def _place(cross: dict, inertias: dict[int, list[Inertia]], i: int, j: int, block: Array) -> None:

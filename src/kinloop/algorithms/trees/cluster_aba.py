@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinloop.algorithms.linear import total
 from kinloop.algorithms.trees.articulated import Articulated, articulate, carry_forces, roots
 from kinloop.algorithms.trees.kinematics import Motion, motion, scatter
 from kinloop.clusters import ClusterTree
+from kinloop.linear import total
 from kinloop.model.topology import Topology
+from kinloop.scalar import Array
 from kinloop.spatial.inertia import rigid_bias
-from kinloop.spatial.transform import Array
 
 
 def cluster_aba(tree: ClusterTree, q: Array, v: Array, tau: Array, f_ext: Array | None = None) -> Array:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinloop.algorithms.linear import gram, total
-from kinloop.algorithms.trees.articulated import cluster_subspace, sum_inertias
+from kinloop.algorithms.trees.articulated import cluster_subspace
 from kinloop.algorithms.trees.kinematics import Motion, still
 from kinloop.clusters import ClusterTree
-from kinloop.spatial import Inertia
-from kinloop.spatial.transform import Array
+from kinloop.linear import gram, total
+from kinloop.scalar import Array
+from kinloop.spatial import Inertia, total_inertia
 
 
 def cluster_crba(tree: ClusterTree, q: Array) -> Array:
@@ -43,8 +43,8 @@ def _beyond(tree: ClusterTree, kin: Motion) -> list[Inertia]:
     for cluster in reversed(tree.clusters):
         carried: dict[int, list[Inertia]] = {}
         for i in reversed(cluster.bodies):
-            out[i] = sum_inertias(parts[i])
-            whole = sum_inertias([out[i], *carried.get(i, [])])
+            out[i] = total_inertia(parts[i])
+            whole = total_inertia([out[i], *carried.get(i, [])])
             parent = top.parent[i]
             if parent in cluster.bodies:
                 carried.setdefault(parent, []).append(whole.seen_from(kin.T[i]))

@@ -25,8 +25,8 @@ from kinloop.algorithms.trees.articulated import Articulated, articulate, carry_
 from kinloop.algorithms.trees.kinematics import Motion, still
 from kinloop.clusters import ClusterTree
 from kinloop.model.topology import Topology
+from kinloop.scalar import Array
 from kinloop.spatial import Transform
-from kinloop.spatial.transform import Array
 
 FrameAt = tuple[int, Transform]
 Propagator = dict[int, dict[int, Array]]

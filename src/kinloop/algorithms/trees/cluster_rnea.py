@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinloop.algorithms.linear import total
 from kinloop.algorithms.trees.cluster_aba import body_accelerations, body_bias
 from kinloop.algorithms.trees.kinematics import Motion, motion, scatter
 from kinloop.clusters import ClusterTree
-from kinloop.spatial.transform import Array
+from kinloop.linear import total
+from kinloop.scalar import Array
 
 
 def cluster_rnea(tree: ClusterTree, q: Array, v: Array, a: Array, f_ext: Array | None = None) -> Array:

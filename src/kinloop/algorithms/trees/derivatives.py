@@ -20,7 +20,7 @@ from kinloop.algorithms.trees.cluster_crba import cluster_crba
 from kinloop.algorithms.trees.cluster_rnea import cluster_rnea
 from kinloop.algorithms.trees.factorization import inverse_mass_matrix
 from kinloop.clusters import ClusterTree
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 
 def tangent_directions(tree: ClusterTree, q: Array) -> list[Array]:

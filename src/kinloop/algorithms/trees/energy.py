@@ -8,7 +8,7 @@ import numpy as np
 
 from kinloop.algorithms.trees.kinematics import motion, world_poses
 from kinloop.clusters import ClusterTree
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 
 def kinetic_energy(tree: ClusterTree, q: Array, v: Array) -> Any:

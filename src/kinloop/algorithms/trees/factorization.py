@@ -17,7 +17,7 @@ from kinloop.algorithms.trees.articulated import Articulated, articulate, carry_
 from kinloop.algorithms.trees.cluster_efpa import pass_on
 from kinloop.algorithms.trees.kinematics import Motion, still
 from kinloop.clusters import ClusterTree
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 
 def innovations(tree: ClusterTree, q: Array) -> tuple[Array, list[Array]]:
@@ -31,7 +31,7 @@ def innovations(tree: ClusterTree, q: Array) -> tuple[Array, list[Array]]:
             if b.cluster.parent >= 0:
                 forces = _rigidly(tree, b, kin, forces)
             k = b.cluster.parent
-    return out, [_block(a) for a in art]
+    return out, [a.D.matrix() for a in art]
 
 
 def inverse_innovations(tree: ClusterTree, q: Array) -> tuple[Array, list[Articulated]]:
@@ -104,8 +104,3 @@ def _rigidly(tree: ClusterTree, b: Articulated, kin: Motion, forces: dict[int, A
     if not b.lone:
         return carried
     return {tree.top.parent[s]: kin.T[s].force(f) for s, f in carried.items()}
-
-
-def _block(a: Articulated) -> Array:
-    L, d = a.D.L, a.D.d
-    return (L * np.array(d)) @ L.T if d else np.zeros((0, 0))

@@ -13,8 +13,8 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree, Embedding
 from kinloop.model.topology import Topology
+from kinloop.scalar import Array
 from kinloop.spatial import Transform, cross_motion
-from kinloop.spatial.transform import Array
 
 
 class Motion(NamedTuple):

@@ -19,7 +19,7 @@ from kinloop.algorithms.trees.kinematics import motion, world_poses
 from kinloop.clusters import ClusterTree
 from kinloop.constraints import rows_of, stacked_rows, wrench_basis
 from kinloop.model.parts import LoopJoint, Rod
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 
 class Reactions(NamedTuple):

@@ -20,8 +20,8 @@ from kinloop.algorithms.trees.cluster_rnea import cluster_rnea
 from kinloop.clusters import ClusterTree, grow, neutral
 from kinloop.errors import MethodError
 from kinloop.model.mechanism import Mechanism
+from kinloop.scalar import Array
 from kinloop.spatial import Transform
-from kinloop.spatial.transform import Array
 
 
 class IndependentTree(NamedTuple):

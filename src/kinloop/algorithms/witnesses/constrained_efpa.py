@@ -16,7 +16,7 @@ from kinloop.algorithms.constrained.pv import delassus, join, offsets, row_sizes
 from kinloop.algorithms.witnesses.efpa import efpa_delassus, split
 from kinloop.algorithms.witnesses.kjr import kjr_delassus
 from kinloop.clusters import ClusterTree
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 
 def constrained_efpa(

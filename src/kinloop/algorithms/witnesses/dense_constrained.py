@@ -22,8 +22,8 @@ from kinloop.algorithms.witnesses.dense_kkt import (
 )
 from kinloop.clusters import ClusterTree
 from kinloop.constraints import rows_of
+from kinloop.scalar import Array
 from kinloop.spatial import Transform, cross_motion
-from kinloop.spatial.transform import Array
 
 
 def dense_kkt(

@@ -18,8 +18,8 @@ from kinloop.algorithms.trees.kinematics import world_poses
 from kinloop.clusters import ClusterTree
 from kinloop.constraints import stacked_rows
 from kinloop.model.topology import Topology
+from kinloop.scalar import Array
 from kinloop.spatial import Transform, cross_force, cross_motion
-from kinloop.spatial.transform import Array
 
 
 def world_jacobians(top: Topology, q: Array) -> list[Array]:

@@ -21,12 +21,12 @@ from kinloop.algorithms.constrained.motion_constraints import Placed
 from kinloop.algorithms.constrained.passes import Pushed, push
 from kinloop.algorithms.constrained.pv import offsets
 from kinloop.algorithms.constrained.pv_osim import at_rest
-from kinloop.algorithms.linear import Factor, gram
 from kinloop.algorithms.trees.articulated import Articulated
 from kinloop.algorithms.trees.cluster_efpa import driving
 from kinloop.algorithms.trees.kinematics import Motion
 from kinloop.clusters import ClusterTree
-from kinloop.spatial.transform import Array
+from kinloop.linear import Factor, gram
+from kinloop.scalar import Array
 
 
 class End(NamedTuple):

@@ -23,12 +23,12 @@ from kinloop.algorithms.constrained.motion_constraints import Placed
 from kinloop.algorithms.constrained.passes import below_seats, leave
 from kinloop.algorithms.constrained.pv import offsets
 from kinloop.algorithms.constrained.pv_osim import at_rest
-from kinloop.algorithms.linear import gram
 from kinloop.algorithms.trees.articulated import Articulated
 from kinloop.algorithms.trees.kinematics import Motion
 from kinloop.clusters import ClusterTree
 from kinloop.errors import MethodError
-from kinloop.spatial.transform import Array
+from kinloop.linear import gram
+from kinloop.scalar import Array
 
 
 def kjr(tree: ClusterTree, q: Array, placed: Sequence[Placed]) -> Array:

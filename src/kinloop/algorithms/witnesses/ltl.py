@@ -18,7 +18,6 @@ from kinloop.algorithms.constrained.motion_constraints import Placed
 from kinloop.algorithms.constrained.multipliers import solve_rows
 from kinloop.algorithms.constrained.passes import Solution, force_bias
 from kinloop.algorithms.constrained.pv import join
-from kinloop.algorithms.linear import Factor, gram
 from kinloop.algorithms.trees.articulated import cluster_subspace
 from kinloop.algorithms.trees.cluster_aba import body_accelerations
 from kinloop.algorithms.trees.cluster_crba import cluster_crba
@@ -26,7 +25,8 @@ from kinloop.algorithms.trees.cluster_rnea import spanning_accelerations, spanni
 from kinloop.algorithms.trees.kinematics import Motion, motion, still
 from kinloop.algorithms.witnesses.spanning_tree import SparseLTL
 from kinloop.clusters import ClusterTree
-from kinloop.spatial.transform import Array
+from kinloop.linear import Factor, gram
+from kinloop.scalar import Array
 
 
 def ltl(

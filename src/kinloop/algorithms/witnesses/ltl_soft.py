@@ -16,12 +16,12 @@ from kinloop.algorithms.constrained.motion_constraints import Placed
 from kinloop.algorithms.constrained.passes import Solution
 from kinloop.algorithms.constrained.pv import offsets
 from kinloop.algorithms.constrained.pv_soft import COMPLIANCE, is_local
-from kinloop.algorithms.linear import Factor, gram
 from kinloop.algorithms.trees.cluster_crba import cluster_crba
 from kinloop.algorithms.witnesses.ltl import joint_space, velocity_parents
 from kinloop.algorithms.witnesses.spanning_tree import SparseLTL
 from kinloop.clusters import ClusterTree
-from kinloop.spatial.transform import Array
+from kinloop.linear import Factor, gram
+from kinloop.scalar import Array
 
 
 def ltl_soft(

@@ -12,13 +12,13 @@ from functools import lru_cache
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.algorithms.linear import Factor, gram
 from kinloop.algorithms.trees.cluster_crba import cluster_crba
 from kinloop.algorithms.trees.cluster_rnea import bias_force, cluster_rnea
 from kinloop.algorithms.trees.kinematics import spanning_frame_jacobian, still
 from kinloop.clusters import Chart, Cluster, ClusterTree
+from kinloop.linear import Factor, gram
+from kinloop.scalar import Array
 from kinloop.spatial import Transform
-from kinloop.spatial.transform import Array
 
 
 @lru_cache(maxsize=64)

@@ -13,8 +13,9 @@ from kinloop.algorithms.trees.energy import potential_energy
 from kinloop.algorithms.trees.kinematics import joint_pose
 from kinloop.clusters import Chart, Cluster, ClusterTree
 from kinloop.clusters.charts import choose
+from kinloop.linear import determinant
 from kinloop.sim.actuation import Drive, joint_forces
-from kinloop.sim.charts.gauge import coordinate_scales, determinant, loops
+from kinloop.sim.charts.gauge import coordinate_scales, loops
 from kinloop.sim.integrators.flight import smooth, spanning
 from kinloop.spatial.transform import Array
 
