@@ -21,9 +21,10 @@ from kinloop.algorithms.trees.cluster_crba import cluster_crba
 from kinloop.algorithms.trees.cluster_efpa import cluster_efpa, force_response
 from kinloop.algorithms.trees.cluster_rnea import bias_force, cluster_rnea
 from kinloop.algorithms.witnesses import approximate, dense_kkt
-from kinloop.algorithms.witnesses import spanning_tree as baselines
 from kinloop.algorithms.witnesses.kjr import kjr
+from kinloop.algorithms.witnesses.lagrange import lagrange
 from kinloop.algorithms.witnesses.ltl import ltl_osim
+from kinloop.algorithms.witnesses.projection import projected_osim, projected_rnea, projection
 from kinloop.clusters import ClusterTree
 from kinloop.errors import MethodError
 from kinloop.spatial import Transform
@@ -79,8 +80,8 @@ QUANTITIES: dict[str, Quantity] = {
         ("a",),
         {
             "cluster_aba": cluster_aba,
-            "projection": baselines.projection,
-            "lagrange": baselines.lagrange,
+            "projection": projection,
+            "lagrange": lagrange,
             "approximate_aba": approximate.approximate_aba,
             "unconstrained_aba": approximate.unconstrained_aba,
             "dense_kkt": dense_kkt.dense_kkt,
@@ -93,7 +94,7 @@ QUANTITIES: dict[str, Quantity] = {
         ("tau",),
         {
             "cluster_rnea": cluster_rnea,
-            "projected_rnea": baselines.projected_rnea,
+            "projected_rnea": projected_rnea,
             "approximate_rnea": approximate.approximate_rnea,
             "unconstrained_rnea": approximate.unconstrained_rnea,
             "dense_kkt": dense_kkt.dense_inverse_dynamics,
@@ -115,7 +116,7 @@ QUANTITIES: dict[str, Quantity] = {
         ("inverse_osim",),
         {
             "cluster_efpa": cluster_efpa,
-            "projected_osim": baselines.projected_osim,
+            "projected_osim": projected_osim,
             **{name: _osim(method) for name, method in OSIM.items()},
             "approximate_efpa": approximate.approximate_efpa,
             "unconstrained_efpa": approximate.unconstrained_efpa,

@@ -24,11 +24,14 @@ def reciprocal(x: Any) -> Any:
 def solve(A: Array, B: Array) -> Array:
     """A^-1 B for small square A: Cramer's rule up to 2, elimination with partial pivoting above."""
     n = len(A)
+    out: Array
     if n == 1:
-        return B * reciprocal(A[0, 0])
+        out = B * reciprocal(A[0, 0])
+        return out
     if n == 2:
         r = reciprocal(A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0])
-        return np.stack([A[1, 1] * B[0] - A[0, 1] * B[1], A[0, 0] * B[1] - A[1, 0] * B[0]]) * r
+        out = np.stack([A[1, 1] * B[0] - A[0, 1] * B[1], A[0, 0] * B[1] - A[1, 0] * B[0]]) * r
+        return out
     if A.dtype != object and B.dtype != object:
         try:
             return np.linalg.solve(A, B)

@@ -22,23 +22,32 @@ from kinloop.scalar import Array
 
 DEPENDENT = 1e-12
 """A pivot below this part of its diagonal entry belongs to a row that depends on those before it."""
+ROUNDING = 1e-20
+"""A diagonal entry of L below this part of what it could be is rounding: the square of 1e-10 in the row itself."""
+ROUNDING_OF_DIFFERENCES = 1e-13
+"""The same where L is a difference of matrices: what cancels leaves rounding of the size of L, not of its root's."""
+SINGULAR = 1e-8
+"""A pivot below this part of its usual size is not divided by: this part of it takes its place."""
+TIE = 1e-6
+"""Pivots that differ by less than this part are equal: ties go to the first row, whatever rounding says."""
 
 
-def rank_rows(L: Array, size: Array | float = 0.0, tolerance: float = DEPENDENT) -> tuple[list[int], list[int]]:
+def rank_rows(
+    L: Array, size: Array | float = 0.0, tolerance: float = DEPENDENT, rounding: float = ROUNDING
+) -> tuple[list[int], list[int]]:
     """Rows of numbers L in the order a pivoted Cholesky factorisation takes them, and those that depend on them.
 
-    `size` is what a row's diagonal entry could be; a pivot that is nothing beside it is rounding.
+    `size` is what a row's diagonal entry could be; a pivot below `rounding` times that is nothing.
     """
     d = np.diag(L).astype(float)
-    floor = 1e-20 * np.broadcast_to(size, d.shape)
+    floor = rounding * np.broadcast_to(size, d.shape)
     scale = np.where(d > floor, 1.0 / np.sqrt(np.maximum(d, 1e-300)), 0.0)
     A = L * np.outer(scale, scale)
     kept: list[int] = []
     left = list(range(len(L)))
     while left:
         pivots = np.array([A[j, j] if A[j, j] * d[j] > floor[j] else 0.0 for j in left])
-        # ties go to the first row, whatever rounding says
-        best = int(np.flatnonzero(pivots >= pivots.max() * (1 - 1e-6))[0])
+        best = int(np.flatnonzero(pivots >= pivots.max() * (1 - TIE))[0])
         if not pivots[best] > tolerance:
             break
         j = left.pop(best)
@@ -54,16 +63,18 @@ def solve_rows(
     least_squares: bool = False,
     size: Array | float = 0.0,
     tolerance: float = DEPENDENT,
+    rounding: float = ROUNDING,
 ) -> tuple[Array, Array, Any]:
     """(1)-(3): multipliers, the part of r that no multiplier reaches, and the number of rows lost unforeseen.
 
-    On numbers dependent rows are found (`size`, `tolerance` as in `rank_rows`); on symbols they are the given ones.
+    On numbers dependent rows are found (`size`, `tolerance` and `rounding` as in `rank_rows`); on symbols they are
+    the given ones.
     """
     n = len(L)
     if n == 0:
         return np.zeros(0), np.zeros(0), 0.0
     if dependent is None:
-        B, D = rank_rows(L, size, tolerance)
+        B, D = rank_rows(L, size, tolerance, rounding)
     else:
         B, D = [j for j in range(n) if j not in dependent], list(dependent)
     factor = Factor(L[np.ix_(B, B)], guarded(DEPENDENT))

@@ -13,13 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinloop.algorithms.constrained.elimination import Decisions
+from kinloop.algorithms.constrained.branches import branch_pivots
+from kinloop.algorithms.constrained.delassus import delassus, places, row_sizes
+from kinloop.algorithms.constrained.early_choices import EARLY_IN_PLANS, Decisions, EarlyPlan
 from kinloop.algorithms.constrained.motion_constraints import Closure, Placed
 from kinloop.algorithms.constrained.multipliers import rank_rows
-from kinloop.algorithms.constrained.passes import Start
-from kinloop.algorithms.constrained.pv import branch_pivots, delassus, offsets, pv, row_sizes
+from kinloop.algorithms.constrained.passes import at_rest, propagate_all
+from kinloop.algorithms.constrained.pv import pv
 from kinloop.algorithms.constrained.pv_early import pv_early, solve_early
-from kinloop.algorithms.constrained.pv_osim import at_rest, push_all, pv_osim, pv_osim_solve
+from kinloop.algorithms.constrained.pv_osim import pv_osim, pv_osim_solve
 from kinloop.algorithms.constrained.pv_osim_fast import pv_osim_fast, pv_osim_fast_solve
 from kinloop.algorithms.constrained.pv_osimr import pv_osimr, pv_osimr_solve
 from kinloop.algorithms.constrained.pv_soft import pv_soft
@@ -35,6 +37,7 @@ from kinloop.errors import MethodError
 from kinloop.spatial.transform import Array
 
 SAMPLES = 5
+"""States at which a plan looks at ranks: one would do if it were in general position for sure."""
 
 
 class Method(NamedTuple):
@@ -69,8 +72,8 @@ def dependent_plan(tree: ClusterTree, placed: Sequence[Placed]) -> tuple[int, ..
     best: tuple[int, ...] | None = None
     for q, _ in sample_states(tree, placed):
         r = at_rest(tree, q, placed)
-        L = delassus(r.art, push_all(tree, r), offsets(r.held), range(len(tree)))
-        found = tuple(sorted(rank_rows(L, row_sizes(Start(r.kin, r.art, [], [], r.held)))[1]))
+        L = delassus(r.art, propagate_all(tree, *r), places(r.constraints), range(len(tree)))
+        found = tuple(sorted(rank_rows(L, row_sizes(r.art, r.constraints))[1]))
         best = found if best is None or len(found) < len(best) else best
     return best or ()
 
@@ -90,7 +93,8 @@ def pv_plan(base: str) -> Callable[[ClusterTree, Sequence[Placed]], PvPlan]:
         dependent = dependent_plan(tree, placed)
         if dependent or base == "joint":
             return PvPlan(dependent, "joint")
-        found = [branch_pivots(tree, at_rest(tree, q, placed), base) for q, _ in sample_states(tree, placed)]
+        always = base == "branches"
+        found = [branch_pivots(tree, at_rest(tree, q, placed), always) for q, _ in sample_states(tree, placed)]
         pivots = [p for p in found if p is not None]
         if not pivots:
             return PvPlan(dependent, "joint")
@@ -99,28 +103,29 @@ def pv_plan(base: str) -> Callable[[ClusterTree, Sequence[Placed]], PvPlan]:
     return plan
 
 
-def early_plan(tree: ClusterTree, placed: Sequence[Placed]) -> dict[Any, Any]:
+def early_plan(tree: ClusterTree, placed: Sequence[Placed]) -> EarlyPlan:
     """What to eliminate where, as done at the sample state that lets most rows go early; largest pivots seen."""
     plans = []
     for q, v in sample_states(tree, placed):
-        decide = Decisions(early=1e-8)
+        decide = Decisions(early=EARLY_IN_PLANS)
         solve_early(tree, q, v, np.zeros(tree.nv), placed, None, decide)
         plans.append(decide.made)
-    best = max(plans, key=lambda p: sum(len(c.rows) for k, c in p.items() if k != "last") - len(p.get("last", ())))
-    alike = [p for p in plans if all(k in p and (k == "last" or p[k][:2] == best[k][:2]) for k in best)]
+    best = max(plans, key=lambda p: p.eliminated)
+    alike = [p.choices for p in plans if best.alike(p)]
     usual = {}
-    for k, c in best.items():
-        if k != "last":
-            sizes = tuple(max(x) for x in zip(*(p[k].sizes for p in alike), strict=True))
-            c = c._replace(sizes=sizes, square=max(p[k].square for p in alike))
-        usual[k] = c
-    return usual
+    for k, c in best.choices.items():
+        sizes = tuple(max(x) for x in zip(*(choices[k].sizes for choices in alike), strict=True))
+        usual[k] = c._replace(sizes=sizes, square=max(choices[k].square for choices in alike))
+    return EarlyPlan(usual, best.last)
 
 
 def _planned(solve: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """A solver whose plan names `dependent` rows and the `base`."""
 
-    def call(tree, q, v, tau, placed, f_ext=None, plan=None):
+    def call(
+        tree: ClusterTree, q: Array, v: Array, tau: Array, placed: Sequence[Placed],
+        f_ext: Array | None = None, plan: PvPlan | None = None,
+    ) -> Any:  # fmt: skip
         given = {} if plan is None else plan._asdict()
         return solve(tree, q, v, tau, placed, f_ext, **(options | given))
 
@@ -130,7 +135,7 @@ def _planned(solve: Callable[..., Any], **options: Any) -> Callable[..., Any]:
 def _planless(solve: Callable[..., Any]) -> Callable[..., Any]:
     """A solver that never needs a plan, or a matrix of the rows."""
 
-    def call(*arrays, plan=None, **options):
+    def call(*arrays: Any, plan: None = None, **options: Any) -> Any:
         return solve(*arrays, **options)
 
     return call

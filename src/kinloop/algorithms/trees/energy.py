@@ -26,7 +26,7 @@ def kinetic_energy(tree: ClusterTree, q: Array, v: Array) -> Any:
 def center_of_mass(tree: ClusterTree, q: Array) -> Array:
     """Centre of mass in the world [m]."""
     top = tree.top
-    moment: Any = np.zeros(3)
+    moment = np.zeros(3)
     for mass, com, T in zip(top.mass, top.com, world_poses(top, q), strict=True):
         moment = moment + mass * (T.p + T.R @ com)
     return moment / sum(top.mass)
@@ -45,7 +45,7 @@ def momentum(tree: ClusterTree, q: Array, v: Array) -> Array:
     """Spatial momentum about the world's origin, in world axes [N m s, N s]."""
     top = tree.top
     kin = motion(tree, q, v, turning=range(len(top)))
-    total: Any = np.zeros(6)
+    total = np.zeros(6)
     for I, u, T in zip(top.inertia, kin.v, world_poses(top, q), strict=True):
         total = total + T.force(I.apply(u))
     return total

@@ -11,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from kinloop import scalar as sc
+from kinloop.algorithms.trees import cluster_efpa
 from kinloop.algorithms.trees.articulated import Articulated
-from kinloop.algorithms.trees.cluster_efpa import cluster_motion, driving, pass_on, propagate
 from kinloop.algorithms.trees.kinematics import Motion
 from kinloop.clusters import ClusterTree
+from kinloop.linear import join
 from kinloop.spatial.transform import Array
 
 
@@ -27,7 +28,7 @@ class Carried(NamedTuple):
 
     @staticmethod
     def wrench(tree: ClusterTree, kin: Motion, art: list[Articulated], body: int, f: Array) -> Carried:
-        return Carried(tree, art, propagate(tree, kin, art, body, f)[1])
+        return Carried(tree, art, cluster_efpa.propagate(tree, art, body, f)[1])
 
     @staticmethod
     def joint(tree: ClusterTree, kin: Motion, art: list[Articulated], dof: int) -> Carried:
@@ -37,10 +38,10 @@ class Carried(NamedTuple):
         u = {k: kin.embedding[k].G[row].reshape(-1, 1)}
         here: dict[int, Array] = {}
         while art[k].cluster.parent >= 0:
-            here = pass_on(tree.top, art[k], kin, here, u[k])
+            here = art[k].pass_on(here, u[k])
             a = art[art[k].cluster.parent]
             k = a.cluster.index
-            u[k] = sum((a.S[i].T @ x for i, x in here.items()), start=np.zeros((a.cluster.m, 1)))
+            u[k] = a.felt(here)
         return Carried(tree, art, u)
 
     def row(self) -> tuple[Array, list[int]]:
@@ -60,11 +61,11 @@ def roots_of(a: Articulated) -> Array:
 
 def response(tree: ClusterTree, kin: Motion, art: list[Articulated], w: Array) -> Array:
     """M^-1 J^T lambda = L^-T D^-1/2 w: change of the independent velocities under impulses with w = Z^T lambda."""
-    top = tree.top
     y: list[Array] = []
     acc: dict[int, Array] = {}
     for k, a in enumerate(art):
-        carried = a.D.forward(driving(top, a, kin, np.zeros(a.cluster.m), acc)) * np.array(a.D.inverse)
-        y.append(a.D.backward(roots_of(a) * w[a.cluster.v] + carried))
-        acc |= cluster_motion(top, a, kin, y[k], acc)
-    return np.concatenate(y) if y else np.zeros(0)
+        left = a.left(np.zeros(a.cluster.m), a.handles.from_parent(acc))
+        passed = a.D.forward(left) * np.array(a.D.inverse)
+        y.append(a.D.backward(roots_of(a) * w[a.cluster.v] + passed))
+        acc |= cluster_efpa.response(tree.top, kin, a, y[k], acc)
+    return join(y)

@@ -23,11 +23,12 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.algorithms.trees.articulated import Articulated, articulate
-from kinloop.algorithms.trees.cluster_aba import accelerations, body_bias
-from kinloop.algorithms.trees.kinematics import Motion, motion, scatter
+from kinloop.algorithms.trees.body_forces import body_bias
+from kinloop.algorithms.trees.cluster_aba import inward, outward
+from kinloop.algorithms.trees.kinematics import Motion, motion, position_rate, scatter
 from kinloop.clusters import ClusterTree
+from kinloop.linear import join
 from kinloop.model.joints import Free
-from kinloop.model.topology import Topology
 from kinloop.sim.actuation import Drive, joint_forces
 from kinloop.sim.charts.gauge import closest, project_position, project_velocity
 from kinloop.spatial.transform import Array, cross
@@ -58,10 +59,9 @@ def smooth(tree: ClusterTree, drive: Drive, q: Array, v: Array, u: Array, turnin
 def accelerate(tree: ClusterTree, kin: Motion, art: list[Articulated], q: Array, f: Array) -> Smooth:
     """Accelerations in a motion, under forces f on the spanning coordinates."""
     tau = [e.G.T @ f[list(c.dofs)] for c, e in zip(tree, kin.embedding, strict=True)]
-    p = body_bias(tree.top, kin.v, q, None)
-    y, acc = accelerations(tree, kin, art, p, np.concatenate(tau) if tau else np.zeros(0))
+    y, acc = outward(tree, kin, art, inward(tree, kin, art, body_bias(tree.top, kin.v, q, None), join(tau)))
     qd, g = scatter(tree, [e.qd for e in kin.embedding]), scatter(tree, [e.g for e in kin.embedding])
-    return Smooth(kin, art, qd, g, np.concatenate(y) if y else np.zeros(0), acc)
+    return Smooth(kin, art, qd, g, join(y), acc)
 
 
 def halfway(
@@ -107,12 +107,6 @@ def _free_starts(tree: ClusterTree) -> list[int]:
 def spanning(tree: ClusterTree, kin: Motion, v: Array) -> Array:
     """G v, with the G of a motion already known."""
     return scatter(tree, [e.G @ v[c.v] for c, e in zip(tree, kin.embedding, strict=True)])
-
-
-def position_rate(top: Topology, q: Array, qd: Array) -> Array:
-    """dq/dt for the spanning velocity qd."""
-    parts = [t.rate(q[a], qd[b]) for t, a, b in zip(top.types, top.q_of, top.v_of, strict=True)]
-    return np.concatenate(parts or [np.zeros(0)])
 
 
 def state_rate(tree: ClusterTree, drive: Drive, x: tuple[Array, Array], u: Array) -> tuple[Array, Array]:

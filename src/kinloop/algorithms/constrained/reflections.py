@@ -1,4 +1,4 @@
-"""Taking multipliers out early: reflections that gather what a joint feels of r rows, and Schur complements.
+"""Reflections that gather what a joint feels of r rows in as few rows as possible.
 
 Rows (numbers or symbols) meet a joint with Y (r, m). Reflections Q make Q Y = [T; 0] with as many rows in T
 as Y has rank: those rows can be solved for their multipliers at once, the others do not move the joint and
@@ -7,20 +7,14 @@ pass on unchanged.  [Sathya2023, (60)-(68), with (65) once per column for joints
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.algorithms.constrained.multipliers import rank_rows
+from kinloop.algorithms.constrained.multipliers import TIE
 from kinloop.scalar import Array
-
-SINGULAR = 1e-8
-"""A pivot below this part of its usual size is not divided by: symbols take this in its place."""
-WEAK = 1e-4
-"""A pivot below this part of its usual size costs digits: it is counted, and the state is better solved otherwise."""
-EARLY = 1e-3
-"""On numbers rows are not eliminated before they move a joint by this part (squared) of what they could."""
 
 
 class Reflection(NamedTuple):
@@ -43,6 +37,13 @@ class Reflection(NamedTuple):
         return out
 
 
+def reflected(turns: Sequence[Reflection], x: Array) -> Array:
+    """Rows of x after all reflections, one after the other; in reverse order they are undone."""
+    for r in turns:
+        x = r.apply(x)
+    return x
+
+
 def reflect(Y: Array, columns: tuple[int, ...]) -> tuple[list[Reflection], Array]:
     """Reflections that leave Y nothing below row j in the j-th of the given columns, and the reflected Y."""
     out: list[Reflection] = []
@@ -50,8 +51,7 @@ def reflect(Y: Array, columns: tuple[int, ...]) -> tuple[list[Reflection], Array
         y = Y[j:, c]
         made = _exchange(y, j)
         made = [_householder(y, j)] if made is None else made
-        for r in made:
-            Y = r.apply(Y)
+        Y = reflected(made, Y)
         out += made
         for i in range(j + 1, len(Y)):
             Y[i, c] = 0.0
@@ -85,7 +85,7 @@ def pivot_columns(Y: Array, least: float) -> tuple[tuple[int, ...], Array]:
     while len(chosen) < min(A.shape):
         norms = np.linalg.norm(A, axis=0)
         norms[chosen] = -1.0
-        c = int(np.flatnonzero(norms >= norms.max() * (1 - 1e-6))[0])
+        c = int(np.flatnonzero(norms >= norms.max() * (1 - TIE))[0])
         if not norms[c] ** 2 > least:
             break
         chosen.append(c)
@@ -93,46 +93,3 @@ def pivot_columns(Y: Array, least: float) -> tuple[tuple[int, ...], Array]:
         e = A[:, c] / norms[c]
         A = A - np.outer(e, e @ A)
     return tuple(chosen), np.array(lengths)
-
-
-class Choice(NamedTuple):
-    """What to eliminate at a cluster: columns of Y to reflect onto, or rows to keep; usual sizes of the pivots.
-
-    `square` is the usual |Y|^2 of a single column.
-    """
-
-    columns: tuple[int, ...] = ()
-    rows: tuple[int, ...] = ()
-    sizes: tuple[float, ...] = ()
-    square: float = 0.0
-
-
-class Decisions:
-    """Ranks decided from numbers as they come, and remembered; or, with a plan, as it says."""
-
-    def __init__(self, plan: dict[Any, Any] | None = None, early: float = EARLY) -> None:
-        self.plan, self.early = plan, early
-        self.made: dict[Any, Any] = {}
-
-    def fresh(self, k: int, Y: Array, size: float, inverse: Array) -> Choice:
-        """Rows that carry no multipliers of their own yet; `size` is what |Y|^2 could be."""
-        if self.plan is None:
-            columns, lengths = pivot_columns(Y, self.early * size)
-            usual = lengths**2 * np.min(inverse, initial=np.inf) if len(columns) else lengths
-            square = float(lengths[0] ** 2) if Y.shape[1] == 1 and len(columns) else 0.0
-            self.made[k] = Choice(columns, tuple(range(len(columns))), tuple(map(float, usual)), square)
-        return self.made[k] if self.plan is None else self.plan[k]
-
-    def carried(self, k: int, L: Array, size: Array) -> Choice:
-        """Rows that already act on each other; `size` is what the diagonal of L could be."""
-        if self.plan is None:
-            kept, _ = rank_rows(L, self.early * size / 1e-20, self.early)
-            self.made[k] = Choice((), tuple(kept), tuple(float(L[j, j]) for j in kept))
-        return self.made[k] if self.plan is None else self.plan[k]
-
-    def last(self, L: Array, size: Array | float) -> list[int]:
-        """Rows at the world that depend on others."""
-        if self.plan is None:
-            # eliminations leave rounding of the size of L, not of its square root's
-            self.made["last"] = sorted(rank_rows(L, 1e7 * size)[1])
-        return self.made["last"] if self.plan is None else self.plan["last"]
