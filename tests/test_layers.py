@@ -10,7 +10,7 @@ import kinloop
 ROOT = Path(kinloop.__file__).parent
 
 ROWS = [
-    {"errors"}, {"scalar"}, {"spatial"}, {"model"}, {"clusters"}, {"algorithms"}, {"compiler"},
+    {"errors"}, {"scalar"}, {"linear"}, {"spatial"}, {"model"}, {"clusters"}, {"algorithms"}, {"compiler"},
     {"inputs"}, {"kernels"}, {"constrained_motion"}, {"robot"}, {"sim"}, {"io"}, {"robots"}, {"bench"},
     {"viewer", "cli", "__main__"}, {"__init__"},
 ]  # fmt: skip

@@ -1,49 +1,12 @@
-"""Charts: how dependent coordinates follow, and the small solves that give them, on numbers and symbols."""
+"""Charts: which coordinates are independent, and how the others follow."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from helpers import assert_agree, mechanisms
 
-from kinloop import scalar as sc
 from kinloop.clusters import conditioning, random_closed
-from kinloop.clusters.charts import Chart, choose, pivots, rank_of, solve
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 6])
-def test_solve_is_numpys_on_numbers_and_on_symbols(n):
-    rng = np.random.default_rng(n)
-    for _ in range(5):
-        A, B = rng.normal(size=(n, n)), rng.normal(size=(n, 3))
-        expected = np.linalg.solve(A, B)
-        assert_agree(solve(A, B), expected, cond=float(np.linalg.cond(A)))
-        traced = sc.trace(lambda a, b: solve(a.reshape(n, n), b.reshape(n, 3)), {"a": n * n, "b": 3 * n})
-        assert_agree(traced(A.ravel(), B.ravel()), expected, cond=float(np.linalg.cond(A)))
-
-
-@pytest.mark.parametrize("n", [3, 4, 5])
-def test_traced_elimination_pivots_while_it_runs(n):
-    """One trace, matrices whose leading entries are zero in every order: no fixed order of pivots serves all."""
-    traced = sc.trace(lambda a, b: solve(a.reshape(n, n), b.reshape(n, 1)), {"a": n * n, "b": n})
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        A = np.eye(n)[rng.permutation(n)] * rng.uniform(1, 2, n) + 1e-9 * rng.normal(size=(n, n))
-        b = rng.normal(size=n)
-        assert_agree(traced(A.ravel(), b), np.linalg.solve(A, b).reshape(n, 1), cond=10.0)
-
-
-def test_a_singular_solve_gives_no_finite_answer():
-    for n in (1, 2, 3):
-        with np.errstate(all="ignore"):
-            assert not np.any(np.isfinite(solve(np.zeros((n, n)), np.ones((n, 1)))))
-
-
-def test_known_entries_fold_out_of_a_traced_solve():
-    x = sc.Graph().inputs("x", 1)[0]
-    A = np.array([[2.0, 0.0], [0.0, 4.0]])
-    out = solve(A, np.array([[x], [1.0]], dtype=object))
-    assert out[1, 0] == 0.25
+from kinloop.clusters.charts import Chart, choose, pivots, rank_of
 
 
 def test_embedding_is_the_null_space_of_the_rows_it_keeps():

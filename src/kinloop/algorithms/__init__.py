@@ -1,0 +1,9 @@
+"""Algorithms on cluster trees: pure functions of NumPy arrays of numbers or symbols.
+
+- `trees`: robots whose loops are embedded in clusters: kinematics, forward and inverse dynamics, inertias, energy.
+- `constrained`: the same robots under motion constraints (points, welds, rows, constrained loops).
+- `witnesses`: slower or approximate ways to the same quantities, which the others are checked and compared with.
+- `quantities`: the table of everything a robot can compute, with its inputs, outputs and methods.
+
+Derivations, one page per algorithm: docs/algorithms/.
+"""

@@ -34,12 +34,13 @@ from kinloop.algorithms.trees.cluster_efpa import cluster_efpa, force_response
 from kinloop.algorithms.trees.cluster_rnea import bias_force, cluster_rnea
 from kinloop.algorithms.trees.kinematics import FrameAt, find_frame
 from kinloop.algorithms.witnesses import approximate, dense_constrained, dense_kkt
-from kinloop.algorithms.witnesses import spanning_tree as baselines
 from kinloop.algorithms.witnesses.constrained_efpa import constrained_efpa
 from kinloop.algorithms.witnesses.efpa import efpa, efpa_solve
 from kinloop.algorithms.witnesses.kjr import kjr
+from kinloop.algorithms.witnesses.lagrange import lagrange
 from kinloop.algorithms.witnesses.ltl import ltl, ltl_osim, ltl_osim_solve
 from kinloop.algorithms.witnesses.ltl_soft import ltl_soft
+from kinloop.algorithms.witnesses.projection import projected_osim, projected_rnea, projection
 from kinloop.clusters import ClusterTree
 from kinloop.errors import MethodError, unknown
 from kinloop.model.parameters import parameter_size, with_parameters
@@ -103,8 +104,8 @@ QUANTITIES: dict[str, Quantity] = {
         ("a",),
         {
             "cluster_aba": Method(cluster_aba),
-            "projection": Method(baselines.projection),
-            "lagrange": Method(baselines.lagrange),
+            "projection": Method(projection),
+            "lagrange": Method(lagrange),
             "approximate_aba": Method(approximate.approximate_aba),
             "unconstrained_aba": Method(approximate.unconstrained_aba),
             "dense_kkt": Method(dense_kkt.dense_kkt, numeric=True),
@@ -116,7 +117,7 @@ QUANTITIES: dict[str, Quantity] = {
         ("tau",),
         {
             "cluster_rnea": Method(cluster_rnea),
-            "projected_rnea": Method(baselines.projected_rnea),
+            "projected_rnea": Method(projected_rnea),
             "approximate_rnea": Method(approximate.approximate_rnea),
             "unconstrained_rnea": Method(approximate.unconstrained_rnea),
             "dense_kkt": Method(dense_kkt.dense_inverse_dynamics, numeric=True),
@@ -136,7 +137,7 @@ QUANTITIES: dict[str, Quantity] = {
         ("inverse_osim",),
         {
             "cluster_efpa": Method(cluster_efpa),
-            "projected_osim": Method(baselines.projected_osim),
+            "projected_osim": Method(projected_osim),
             "pv_osim": _osim(pv_osim),
             "pv_osim_fast": _osim(pv_osim_fast),
             "pv_osimr": _osim(pv_osimr),

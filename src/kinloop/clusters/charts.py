@@ -13,12 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from kinloop import scalar as sc
 from kinloop.clusters.grouping import strongly_connected
+from kinloop.linear import solve
 from kinloop.spatial.transform import Array
 
 Blocks = tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
@@ -69,54 +68,6 @@ class Chart:
         for column, i in enumerate(self.independent):
             solution[i, column] = 1.0
         return solution[:, :m], (solution[:, m] if k is not None else None)
-
-
-def solve(A: Array, B: Array) -> Array:
-    """A^-1 B for small square A: Cramer's rule up to 2, elimination with partial pivoting above."""
-    n = len(A)
-    x: Array
-    if n == 1:
-        x = B * _reciprocal(A[0, 0])
-        return x
-    if n == 2:
-        r = _reciprocal(A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0])
-        x = np.stack([A[1, 1] * B[0] - A[0, 1] * B[1], A[0, 0] * B[1] - A[1, 0] * B[0]]) * r
-        return x
-    if A.dtype != object and B.dtype != object:
-        try:
-            return np.linalg.solve(A, B)
-        except np.linalg.LinAlgError:
-            return np.full(B.shape, np.nan)
-    return _eliminate([list(row) for row in np.concatenate([A, B], axis=1).astype(object)], n)
-
-
-def _reciprocal(x: Any) -> Any:
-    if isinstance(x, sc.Symbol):
-        return 1.0 / x
-    with np.errstate(all="ignore"):
-        return float(np.divide(1.0, x))
-
-
-def _eliminate(M: list[list[Any]], n: int) -> Array:
-    """Gauss elimination of [A | B] with the pivot rows chosen while it runs."""
-    width = len(M[0])
-    for j in range(n):
-        for r in range(j + 1, n):
-            swap = sc.abs(M[j][j]) < sc.abs(M[r][j])
-            top = [sc.where(swap, M[r][c], M[j][c]) for c in range(j, width)]
-            low = [sc.where(swap, M[j][c], M[r][c]) for c in range(j, width)]
-            M[j][j:], M[r][j:] = top, low
-        pivot = _reciprocal(M[j][j])
-        M[j][j + 1 :] = [x * pivot for x in M[j][j + 1 :]]
-        for r in range(j + 1, n):
-            M[r][j + 1 :] = [x - M[r][j] * y for x, y in zip(M[r][j + 1 :], M[j][j + 1 :], strict=True)]
-    for j in reversed(range(n)):
-        for r in range(j):
-            M[r][n:] = [x - M[r][j] * y for x, y in zip(M[r][n:], M[j][n:], strict=True)]
-    out = np.empty((n, width - n), dtype=object)
-    for r in range(n):
-        out[r] = M[r][n:]
-    return out
 
 
 def pivots(A: Array, rank: int) -> list[int]:

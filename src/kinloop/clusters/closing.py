@@ -28,10 +28,9 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.clusters.charts import TINY
+from kinloop.linear import Factor, symmetric_product
 from kinloop.model.loops import LoopClosure, stacked_rows
 from kinloop.model.topology import Topology
-from kinloop.spatial.inertia import symmetric_product
-from kinloop.spatial.linear import Factor
 from kinloop.spatial.transform import Array
 
 if TYPE_CHECKING:

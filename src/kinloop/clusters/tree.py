@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from kinloop.model.loops import LoopClosure, LoopRows, stacked_rows
 from kinloop.model.mechanism import Mechanism
 from kinloop.model.topology import Topology
 from kinloop.spatial.transform import Array
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,15 @@ class ClusterTree:
         self.samples = LoopSamples(top, self.clusters) if samples is None else samples
         self.nv = sum(c.m for c in clusters)
         self.cluster_of = {i: c.index for c in clusters for i in c.bodies}
+        self._made: dict[tuple[Any, ...], Any] = {}
+
+    def once(self, make: Callable[..., T], *options: Any) -> T:
+        """`make(self, *options)`, made once and kept as long as the tree: what belongs to its structure alone."""
+        key = (make, *options)
+        if key not in self._made:
+            self._made[key] = make(self, *options)
+        made: T = self._made[key]
+        return made
 
     def __len__(self) -> int:
         return len(self.clusters)

@@ -1,4 +1,12 @@
-"""Symbolic scalars for NumPy object arrays: the language algorithms are traced in."""
+"""Symbolic scalars in NumPy object arrays: the language algorithms are traced in.
+
+- `symbol`: the symbolic scalar, and what its arithmetic folds.
+- `graph`: the graph that symbols live in, where equal nodes are one node.
+- `elementary`: sin, sqrt, where, maximum, ... on numbers, symbols, and arrays of either.
+- `tracing`: a traced computation, `Function`, and how to replay it.
+- `rolled_loops`: a body that is repeated, as one node of the graph.
+- `differentiation`: forward and reverse derivatives, as new symbols of the same graph.
+"""
 
 from kinloop.scalar.differentiation import jacobian, jvp, vjp
 from kinloop.scalar.elementary import absolute as abs
@@ -23,11 +31,13 @@ from kinloop.scalar.elementary import (
     tan,
     where,
 )
-from kinloop.scalar.graph import Graph, Symbol
-from kinloop.scalar.tracing import Function, repeat, substitute, trace, unrolled
+from kinloop.scalar.graph import Graph
+from kinloop.scalar.rolled_loops import repeat, unrolled
+from kinloop.scalar.symbol import Array, Symbol
+from kinloop.scalar.tracing import Function, substitute, trace
 
 __all__ = [
-    "Function", "Graph", "Symbol", "abs", "acos", "asin", "atan", "atan2", "cos", "exp", "floor", "is_symbolic",
-    "jacobian", "jvp", "largest", "log", "logical_and", "logical_not", "logical_or", "maximum", "minimum", "repeat",
-    "sin", "sqrt", "substitute", "tan", "trace", "unrolled", "vjp", "where",
+    "Array", "Function", "Graph", "Symbol", "abs", "acos", "asin", "atan", "atan2", "cos", "exp", "floor",
+    "is_symbolic", "jacobian", "jvp", "largest", "log", "logical_and", "logical_not", "logical_or", "maximum",
+    "minimum", "repeat", "sin", "sqrt", "substitute", "tan", "trace", "unrolled", "vjp", "where",
 ]  # fmt: skip

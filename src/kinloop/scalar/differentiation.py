@@ -6,71 +6,53 @@ Loops have to be written out first (`unrolled`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from kinloop.scalar import elementary as fn
-from kinloop.scalar.graph import Symbol, constant_value, reachable
+from kinloop.scalar.graph import reachable
+from kinloop.scalar.symbol import Array, Symbol, known
 
-Vector = Sequence[Any] | np.ndarray
+Vector = Sequence[Any] | Array
+Rule = Callable[[Symbol, Any, Any], list[Any]]
 
-
-def _value(s: Symbol) -> Any:
-    return constant_value(s) if s.op == "const" else s
+RULES: dict[str, Rule] = {
+    "add": lambda s, a, b: [1.0, 1.0],
+    "sub": lambda s, a, b: [1.0, -1.0],
+    "mul": lambda s, a, b: [b, a],
+    "div": lambda s, a, b: [1.0 / b, -s / b],
+    "neg": lambda s, a, b: [-1.0],
+    "sin": lambda s, a, b: [fn.cos(a)],
+    "cos": lambda s, a, b: [-fn.sin(a)],
+    "tan": lambda s, a, b: [1.0 + s * s],
+    "asin": lambda s, a, b: [1.0 / fn.sqrt(1.0 - a * a)],
+    "acos": lambda s, a, b: [-1.0 / fn.sqrt(1.0 - a * a)],
+    "atan": lambda s, a, b: [1.0 / (1.0 + a * a)],
+    "atan2": lambda s, a, b: [b / (a * a + b * b), -a / (a * a + b * b)],
+    "sqrt": lambda s, a, b: [0.5 / s],
+    "exp": lambda s, a, b: [s],
+    "log": lambda s, a, b: [1.0 / a],
+    "abs": lambda s, a, b: [fn.where(a < 0.0, -1.0, 1.0)],
+    "minimum": lambda s, a, b: [fn.where(b < a, 0.0, 1.0), fn.where(b < a, 1.0, 0.0)],
+    "maximum": lambda s, a, b: [fn.where(a < b, 0.0, 1.0), fn.where(a < b, 1.0, 0.0)],
+    "where": lambda s, a, b: [0.0, fn.where(s.args[0], 1.0, 0.0), fn.where(s.args[0], 0.0, 1.0)],
+}
+"""Derivatives of a node s with respect to its arguments, of which a and b are the first two."""
 
 
 def partials(s: Symbol) -> list[Any]:
     """The derivative of a node with respect to each of its arguments."""
-    a: Any = _value(s.args[0]) if s.args else None
-    b: Any = _value(s.args[1]) if len(s.args) > 1 else None
-    match s.op:
-        case "add":
-            return [1.0, 1.0]
-        case "sub":
-            return [1.0, -1.0]
-        case "mul":
-            return [b, a]
-        case "div":
-            return [1.0 / b, -s / b]
-        case "neg":
-            return [-1.0]
-        case "sin":
-            return [fn.cos(a)]
-        case "cos":
-            return [-fn.sin(a)]
-        case "tan":
-            return [1.0 + s * s]
-        case "asin":
-            return [1.0 / fn.sqrt(1.0 - a * a)]
-        case "acos":
-            return [-1.0 / fn.sqrt(1.0 - a * a)]
-        case "atan":
-            return [1.0 / (1.0 + a * a)]
-        case "atan2":
-            return [b / (a * a + b * b), -a / (a * a + b * b)]
-        case "sqrt":
-            return [0.5 / s]
-        case "exp":
-            return [s]
-        case "log":
-            return [1.0 / a]
-        case "abs":
-            return [fn.where(a < 0.0, -1.0, 1.0)]
-        case "minimum":
-            return [fn.where(b < a, 0.0, 1.0), fn.where(b < a, 1.0, 0.0)]
-        case "maximum":
-            return [fn.where(a < b, 0.0, 1.0), fn.where(a < b, 1.0, 0.0)]
-        case "where":
-            condition = s.args[0]
-            return [0.0, fn.where(condition, 1.0, 0.0), fn.where(condition, 0.0, 1.0)]
-        case "loop" | "pick":
-            raise ValueError("a rolled loop has no derivative of its own; call kinloop.scalar.unrolled first")
-    return [0.0] * len(s.args)  # inputs, constants, truth values, floor
+    if s.op in ("loop", "pick"):
+        raise ValueError("a rolled loop has no derivative of its own; call kinloop.scalar.unrolled first")
+    rule = RULES.get(s.op)
+    if rule is None:  # inputs, constants, truth values, floor
+        return [0.0] * len(s.args)
+    return rule(s, known(s.args[0]), known(s.args[1]) if len(s.args) > 1 else None)
 
 
-def jvp(outputs: np.ndarray, inputs: Vector, directions: Vector) -> np.ndarray:
+def jvp(outputs: Array, inputs: Vector, directions: Vector) -> Array:
     """Derivative of `outputs` along one direction in input space (forward mode)."""
     tangent: dict[int, Any] = {x.index: d for x, d in zip(inputs, directions, strict=True)}
     for s in reachable(np.asarray(outputs, dtype=object).flat):
@@ -89,7 +71,7 @@ def jvp(outputs: np.ndarray, inputs: Vector, directions: Vector) -> np.ndarray:
     return out
 
 
-def vjp(outputs: Vector, inputs: Vector, weights: Vector) -> np.ndarray:
+def vjp(outputs: Vector, inputs: Vector, weights: Vector) -> Array:
     """Gradient of sum(weights * outputs) with respect to `inputs` (reverse mode)."""
     adjoint: dict[int, Any] = {}
     for x, w in zip(outputs, weights, strict=True):
@@ -107,7 +89,7 @@ def vjp(outputs: Vector, inputs: Vector, weights: Vector) -> np.ndarray:
     return out
 
 
-def jacobian(outputs: np.ndarray, inputs: Vector, mode: str | None = None) -> np.ndarray:
+def jacobian(outputs: Array, inputs: Vector, mode: str | None = None) -> Array:
     """d outputs / d inputs, shape (len(outputs), len(inputs)); the cheaper mode unless told."""
     outputs = np.asarray(outputs, dtype=object)
     n, m = len(outputs), len(inputs)

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from kinloop.scalar import graph
+from kinloop.scalar.symbol import Symbol, binary_node, lift, numeric, unary
 
 
 def _is_array(x: Any) -> bool:
     return isinstance(x, np.ndarray) and x.dtype == object
 
 
-def _elementwise(f: Callable, *args: Any) -> Any:
+def _elementwise(f: Callable[..., Any], *args: Any) -> Any:
     """`f` over broadcast arguments, into an object array; over scalars, a scalar."""
     args = tuple(np.asarray(a, dtype=object) if isinstance(a, list | tuple) else a for a in args)
     if not any(isinstance(a, np.ndarray) and a.ndim for a in args):
@@ -27,10 +27,41 @@ def _elementwise(f: Callable, *args: Any) -> Any:
 
 
 def _apply(op: str, *args: Any) -> Any:
-    if any(isinstance(a, graph.Symbol) or _is_array(a) or isinstance(a, list | tuple) for a in args):
-        call = graph.unary if len(args) == 1 else graph.binary
+    if any(isinstance(a, Symbol) or _is_array(a) or isinstance(a, list | tuple) for a in args):
+        call = unary if len(args) == 1 else _binary
         return _elementwise(lambda *a: call(op, *a), *args)
-    return graph.numeric(op, *args)
+    return numeric(op, *args)
+
+
+def _binary(op: str, a: Any, b: Any) -> Any:
+    """`op(a, b)` for atan2, minimum, maximum on numbers or symbols."""
+    if not isinstance(a, Symbol) and not isinstance(b, Symbol):
+        return numeric(op, a, b)
+    if a is b and op in ("minimum", "maximum"):
+        return a
+    return binary_node(op, a, b)
+
+
+def _logical(op: str, a: Any, b: Any = None) -> Any:
+    """`and`, `or`, `not` of truth values, known or symbolic."""
+    if op == "not":
+        return a.graph.node("not", (a,)) if isinstance(a, Symbol) else np.logical_not(a)
+    if not isinstance(a, Symbol) and not isinstance(b, Symbol):
+        return np.logical_and(a, b) if op == "and" else np.logical_or(a, b)
+    for x, y in ((a, b), (b, a)):
+        if not isinstance(x, Symbol):
+            return (y if x else False) if op == "and" else (True if x else y)
+    return a.graph.node(op, (a, b))
+
+
+def _where(condition: Any, a: Any, b: Any) -> Any:
+    """`a` where the condition holds, else `b`; scalars."""
+    if not isinstance(condition, Symbol):
+        return a if condition else b
+    if a is b or (not isinstance(a, Symbol) and not isinstance(b, Symbol) and a == b):
+        return a
+    graph = condition.graph
+    return graph.node("where", (condition, lift(graph, a), lift(graph, b)))
 
 
 def sin(x: Any) -> Any:
@@ -94,7 +125,7 @@ def largest(values: Sequence[Any], start: Any = 0.0) -> Any:
     """max(start, |values|...) that lets a nan through."""
     out = start
     for x in values:
-        if isinstance(x, graph.Symbol) or isinstance(out, graph.Symbol):
+        if isinstance(x, Symbol) or isinstance(out, Symbol):
             out = maximum(out, absolute(x))
         else:
             out = float(np.maximum(out, abs(x)))
@@ -103,25 +134,25 @@ def largest(values: Sequence[Any], start: Any = 0.0) -> Any:
 
 def where(condition: Any, a: Any, b: Any) -> Any:
     """`a` where the condition holds, else `b`, element by element."""
-    if any(isinstance(x, graph.Symbol) or _is_array(x) for x in (condition, a, b)):
-        return _elementwise(graph.where, condition, a, b)
+    if any(isinstance(x, Symbol) or _is_array(x) for x in (condition, a, b)):
+        return _elementwise(_where, condition, a, b)
     if isinstance(condition, np.ndarray) or isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return np.where(condition, a, b)
     return a if condition else b
 
 
 def logical_and(a: Any, b: Any) -> Any:
-    return graph.logical("and", a, b)
+    return _logical("and", a, b)
 
 
 def logical_or(a: Any, b: Any) -> Any:
-    return graph.logical("or", a, b)
+    return _logical("or", a, b)
 
 
 def logical_not(a: Any) -> Any:
-    return graph.logical("not", a)
+    return _logical("not", a)
 
 
 def is_symbolic(*arrays: Any) -> bool:
     """True if any argument is a symbol or an object array (which may hold symbols)."""
-    return any(isinstance(a, graph.Symbol) or _is_array(np.asarray(a)) for a in arrays)
+    return any(isinstance(a, Symbol) or _is_array(np.asarray(a)) for a in arrays)

@@ -17,10 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from kinloop.algorithms.trees.articulated import Articulated, articulate
-from kinloop.algorithms.trees.cluster_aba import accelerations, body_bias
+from kinloop.algorithms.trees.body_forces import body_bias
+from kinloop.algorithms.trees.cluster_aba import inward, outward
 from kinloop.algorithms.trees.kinematics import Motion, motion, scatter
 from kinloop.clusters import ClusterTree
 from kinloop.clusters.closing import closest, project_velocity
+from kinloop.linear import join
 from kinloop.model.topology import Topology
 from kinloop.sim.actuators import Drive, joint_forces
 from kinloop.spatial.transform import Array
@@ -54,10 +56,9 @@ def smooth_motion(
 def accelerate(tree: ClusterTree, kin: Motion, art: list[Articulated], q: Array, f: Array) -> SmoothMotion:
     """The smooth motion with known kinematics and inertias, under forces f on the spanning coordinates."""
     tau = [e.G.T @ f[list(c.dofs)] for c, e in zip(tree, kin.embedding, strict=True)]
-    p = body_bias(tree.top, kin.v, q, None)
-    y, acc = accelerations(tree, kin, art, p, np.concatenate(tau) if tau else np.zeros(0))
+    y, acc = outward(tree, kin, art, inward(tree, kin, art, body_bias(tree.top, kin.v, q, None), join(tau)))
     qd, g = scatter(tree, [e.qd for e in kin.embedding]), scatter(tree, [e.g for e in kin.embedding])
-    return SmoothMotion(kin, art, qd, g, np.concatenate(y) if y else np.zeros(0), acc)
+    return SmoothMotion(kin, art, qd, g, join(y), acc)
 
 
 def spanning(tree: ClusterTree, kin: Motion, v: Array) -> Array:

@@ -1,39 +1,19 @@
 """Spatial inertias, rigid or articulated, as three 3x3 blocks: `[[A, H], [H^T, M]]`, A and M symmetric.
 
-Symmetric results are computed on one triangle and mirrored: for symbols that is half the arithmetic.
+Symmetric results are computed on one triangle and mirrored (`kinloop.linear.symmetric`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinloop.linear import mirror, symmetric_product, total
+from kinloop.scalar import Array
 from kinloop.spatial.planar_turn import planar_turn, turn_block
-from kinloop.spatial.transform import Array, Transform, cross, skew
-
-
-def symmetric_product(a: Array, b: Array) -> Array:
-    """`a @ b.T` where the result is known to be symmetric."""
-    if a.dtype != object and b.dtype != object:
-        return a @ b.T
-    n = len(a)
-    out = np.empty((n, n), dtype=object)
-    for i in range(n):
-        for j in range(i, n):
-            out[i, j] = out[j, i] = a[i] @ b[j]
-    return out
-
-
-def mirror(a: Array) -> Array:
-    """A symmetric matrix from the upper triangle of `a`."""
-    if a.dtype != object:
-        return 0.5 * (a + a.T)
-    out = a.copy()
-    for i in range(len(a)):
-        for j in range(i):
-            out[i, j] = a[j, i]
-    return out
+from kinloop.spatial.transform import Transform, cross, skew
 
 
 def rotated(R: Array, blocks: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
@@ -52,17 +32,10 @@ class Inertia(NamedTuple):
     H: Array
     M: Array
 
-    @staticmethod
-    def zero() -> Inertia:
-        return Inertia(np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)))
-
     def apply(self, m: Array) -> Array:
         """The forces (columns) that give the motions `m`."""
         w, v = m[:3], m[3:]
         return np.concatenate([self.A @ w + self.H @ v, self.H.T @ w + self.M @ v])
-
-    def plus(self, other: Inertia) -> Inertia:
-        return Inertia(self.A + other.A, self.H + other.H, self.M + other.M)
 
     def minus_product(self, W: Array, U: Array) -> Inertia:
         """`self - W U^T`, for `W U^T` symmetric: W = U D^-1."""
@@ -83,6 +56,11 @@ class Inertia(NamedTuple):
 
     def matrix(self) -> Array:
         return np.block([[self.A, self.H], [self.H.T, self.M]])
+
+
+def total_inertia(parts: Sequence[Inertia]) -> Inertia:
+    """The sum of inertias; constants first, so that they fold before they meet a symbol."""
+    return parts[0] if len(parts) == 1 else Inertia(*(total([p[k] for p in parts]) for k in range(3)))
 
 
 def rigid_inertia(mass: Any, com: Any, inertia: Any) -> Inertia:

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinloop.scalar import Symbol
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array, Symbol
 
 
 class PlanarTurn(NamedTuple):

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.spatial.transform import Array, skew
+from kinloop.scalar import Array
+from kinloop.spatial.transform import skew
 
 
 def axis_rotation(axis: Array, angle: Any) -> Array:
@@ -23,7 +24,8 @@ def axis_rotation(axis: Array, angle: Any) -> Array:
                 # 1 + (1 - c) K2 + s K, written so that K2 = -1 on the diagonal gives c itself
                 R[i, j] = float(unit + K2[i, j]) - c * float(K2[i, j]) + s * float(K[i, j])
         return R
-    return np.eye(3) + (1.0 - c) * K2 + s * K
+    turned: Array = np.eye(3) + (1.0 - c) * K2 + s * K
+    return turned
 
 
 @lru_cache(maxsize=4096)
@@ -106,4 +108,5 @@ def rotation_quaternion(R: Array) -> Array:
 def rpy_rotation(roll: float, pitch: float, yaw: float) -> Array:
     """The rotation `Rz(yaw) Ry(pitch) Rx(roll)`."""
     x, y, z = np.eye(3)
-    return axis_rotation(z, yaw) @ axis_rotation(y, pitch) @ axis_rotation(x, roll)
+    R: Array = axis_rotation(z, yaw) @ axis_rotation(y, pitch) @ axis_rotation(x, roll)
+    return R

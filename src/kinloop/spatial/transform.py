@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-Array = np.ndarray
+from kinloop.scalar import Array as Array
 
 
 def skew(a: Array) -> Array:
@@ -81,4 +81,5 @@ class Transform(NamedTuple):
 
 def apply_pose(T: Transform, point: Any) -> Array:
     """A point of B seen in A."""
-    return T.p + T.R @ np.asarray(point)
+    seen: Array = T.p + T.R @ np.asarray(point)
+    return seen

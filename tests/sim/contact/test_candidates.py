@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from kinloop.model.parts import GEOMETRIES, Geometry
 
 import kinloop as kl
 from kinloop.errors import KinloopError
+from kinloop.model.body import GEOMETRIES, Geometry
 from kinloop.sim import ContactPoint, Plane, Simulator, box_corners, capsule_ends
 from kinloop.sim.contact.candidates import SHAPE_POINTS, find_candidates, geometry_points
 from kinloop.spatial import Transform, axis_rotation

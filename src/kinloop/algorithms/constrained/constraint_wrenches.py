@@ -1,61 +1,82 @@
 """A motion constraint at a state: what its multipliers do to bodies and joints, and its target.
 
 The targets are for accelerations that contain the world's own, minus gravity. See `motion_constraints`
-for what each kind holds; docs/algorithms/pv.md derives the velocity terms.
+for what each kind constrains; docs/algorithms/pv.md derives the velocity terms.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from kinloop.algorithms.constrained.motion_constraints import Closure, Placed, Point, Rows, Weld
+from kinloop.algorithms.constrained.motion_constraints import Closure, MotionConstraint, Placed, Point, Weld
 from kinloop.algorithms.trees.kinematics import FrameAt, Motion, frame_pose, scatter
 from kinloop.clusters import ClusterTree
 from kinloop.model import LoopRows
 from kinloop.model.topology import Topology
+from kinloop.scalar import Array
 from kinloop.spatial import Transform, cross, cross_motion
-from kinloop.spatial.transform import Array
 
 
-class Held(NamedTuple):
-    """Wrenches (6, r) on bodies, forces (r) on spanning joints per unit multiplier, and the target k (r)."""
+class ConstraintWrenches(NamedTuple):
+    """What unit multipliers of a constraint of r rows do, and what its rows are to become.
 
-    name: str
+    `ends`: wrenches (6, r) on bodies, `joints`: forces (r) on spanning coordinates, `k` (r): the target of K a = k.
+    """
+
     size: int
     ends: dict[int, Array]
     joints: dict[int, Array]
     k: Array
 
+    def read(self, acc: Sequence[Array], qdd: Array) -> Array:
+        """K a: what the rows read of accelerations of bodies and spanning coordinates."""
+        value = np.zeros(self.size)
+        for i, f in self.ends.items():
+            value = value + f.T @ acc[i]
+        for d, f in self.joints.items():
+            value = value + f * qdd[d]
+        return value
 
-def placed_bodies(placed: Sequence[Placed]) -> list[int]:
+    def squares(self) -> Array:
+        """The sum of squares of what each row does to bodies and joints (numbers only)."""
+        out = np.zeros(self.size)
+        for f in self.ends.values():
+            out = out + (f * f).sum(axis=0)
+        for f in self.joints.values():
+            out = out + f * f
+        return out
+
+
+def constrained_bodies(placed: Sequence[Placed]) -> list[int]:
+    """Bodies that constraints hold by frames; their frames must turn with them."""
     return sorted({end[0] for p in placed for end in (p.frame, p.other) if end is not None})
 
 
-def hold(tree: ClusterTree, kin: Motion, q: Array, placed: Placed) -> Held:
+def wrenches_of(tree: ClusterTree, kin: Motion, q: Array, placed: Placed) -> ConstraintWrenches:
     """Wrenches and target of a constraint at the state of `kin`."""
     c = placed.constraint
     if isinstance(c, Closure):
-        rows = closure_rows(tree, kin, q, c)
+        rows = _closure_rows(tree, kin, q, c)
         joints = {d: rows.K[:, k] for k, d in enumerate(rows.dofs)}
-        return Held(c.name, len(rows.k), {}, joints, _closure_target(tree, kin, c, rows))
-    ends = wrenches(tree, kin, placed)
-    return Held(c.name, c.size, ends, {}, _target(tree, kin, q, placed, ends))
+        return ConstraintWrenches(len(rows.k), {}, joints, _closure_target(tree, kin, c, rows))
+    ends = _frame_wrenches(tree, kin, placed)
+    return ConstraintWrenches(c.size, ends, {}, _target(tree, kin, q, placed, ends))
 
 
-def wrenches(tree: ClusterTree, kin: Motion, placed: Placed) -> dict[int, Array]:
+def _frame_wrenches(tree: ClusterTree, kin: Motion, placed: Placed) -> dict[int, Array]:
     """What unit multipliers do to the bodies of a constraint on frames."""
     assert placed.frame is not None
     body, at = placed.frame
-    KT = _rows(placed).T
+    KT = placed.constraint.selection.T
     ends = {body: at.force(KT)}
     if placed.other is not None and placed.other[0] == body and not isinstance(placed.constraint, Point):
         return {body: np.zeros((6, KT.shape[1]))}
     if placed.other is not None:
         body, at_other = placed.other
-        T = relative_pose(tree.top, kin, placed.frame, placed.other)
+        T = _relative_pose(tree.top, kin, placed.frame, placed.other)
         if isinstance(placed.constraint, Point):
             back = np.concatenate([np.zeros((3, 3)), T.R.T])
         else:
@@ -65,17 +86,7 @@ def wrenches(tree: ClusterTree, kin: Motion, placed: Placed) -> dict[int, Array]
     return ends
 
 
-def _rows(placed: Placed) -> Array:
-    match placed.constraint:
-        case Point():
-            return np.eye(6)[3:]
-        case Rows(K=K):
-            return K
-        case _:
-            return np.eye(6)
-
-
-def relative_pose(top: Topology, kin: Motion, a: FrameAt, b: FrameAt) -> Transform:
+def _relative_pose(top: Topology, kin: Motion, a: FrameAt, b: FrameAt) -> Transform:
     """The pose of frame b in frame a."""
     _, to_a, to_b = top.paths(a[0], b[0])
     out = []
@@ -91,13 +102,13 @@ def _target(tree: ClusterTree, kin: Motion, q: Array, placed: Placed, ends: dict
     """The right side of (1), (1'), (2), (2') in `motion_constraints`, shifted by the world's acceleration."""
     c, frame, other = placed.constraint, placed.frame, placed.other
     assert frame is not None
-    K = _rows(placed)
+    K = c.selection
     twist = frame[1].motion(kin.v[frame[0]])
     V = twist
-    bias = cross(twist[:3], twist[3:]) if isinstance(c, Point) else np.zeros(len(K))
+    bias: Array = cross(twist[:3], twist[3:]) if isinstance(c, Point) else np.zeros(len(K))
     T = None
     if other is not None:
-        T = relative_pose(tree.top, kin, frame, other)
+        T = _relative_pose(tree.top, kin, frame, other)
         other_twist = other[1].motion(kin.v[other[0]])
         if isinstance(c, Point):
             bias = bias - T.R @ cross(other_twist[:3], other_twist[3:])
@@ -105,57 +116,54 @@ def _target(tree: ClusterTree, kin: Motion, q: Array, placed: Placed, ends: dict
         else:
             V = twist - T.motion_back(other_twist)
             bias = K @ cross_motion(V, twist)
-    given = c.k if isinstance(c, Rows) else c.acceleration  # type: ignore[attr-defined]
-    k = -bias if given is None else given - bias
-    if c.stabilize:  # type: ignore[attr-defined]
-        k = k - _pull(tree, q, placed, K @ V, T)
-    if other is None:
-        k = k + _shift(tree.top, kin, ends)
-    return k
+    k = -bias if c.wanted is None else c.wanted - bias
+    if c.stabilize:
+        k = k - _pull(c, K @ V, _error(tree, q, placed, T))
+    return k if other is not None else k + _shift(tree.top, kin, ends)
 
 
-def _pull(tree: ClusterTree, q: Array, placed: Placed, rate: Array, T: Transform | None) -> Array:
+def _pull(c: MotionConstraint, rate: Array, error: Array | None) -> Array:
     """2 e'/T + e/T^2 of Baumgarte's stabilisation."""
-    c: Any = placed.constraint
-    e = _error(tree, q, placed, T)
     pull = (2.0 / c.period) * rate
-    return pull if e is None else pull + (1.0 / c.period**2) * e
+    return pull if error is None else pull + (1.0 / c.period**2) * error
 
 
 def _error(tree: ClusterTree, q: Array, placed: Placed, T: Transform | None) -> Array | None:
-    """How far a point or a weld is from where it is held, in the frame's axes."""
-    c: Any = placed.constraint
+    """e: how far a point or a weld is from where it is to stay, in the frame's axes; None where nothing says so."""
+    c = placed.constraint
     assert placed.frame is not None
     if isinstance(c, Point) and T is not None:
         return -T.p
     if not isinstance(c, Point | Weld) or c.at is None:
         return None
-    here = frame_pose(tree, q, *placed.frame) if T is None else T.inverse()
+    here, at = frame_pose(tree, q, *placed.frame) if T is None else T.inverse(), np.asarray(c.at)
     if isinstance(c, Point):
-        return here.R.T @ (here.p - c.at)
-    R = c.at[:3, :3].T @ here.R
+        e: Array = here.R.T @ (here.p - at)
+        return e
+    R = at[:3, :3].T @ here.R
     turn = 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-    return np.concatenate([turn, here.R.T @ (here.p - c.at[:3, 3])])
+    return np.concatenate([turn, here.R.T @ (here.p - at[:3, 3])])
 
 
 def _shift(top: Topology, kin: Motion, ends: dict[int, Array]) -> Array:
     """What the rows read of the world's acceleration, minus gravity."""
-    out: Any = 0.0
+    parts: list[Array] = []
     for body, f in ends.items():
         up = -top.mechanism.gravity
         for i in top.support(body):
             up = kin.T[i].R.T @ up
-        out = out + f[3:].T @ up
-    return out
+        parts.append(f[3:].T @ up)
+    return sum(parts[1:], parts[0])
 
 
-def closure_rows(tree: ClusterTree, kin: Motion, q: Array, c: Closure) -> LoopRows:
+def _closure_rows(tree: ClusterTree, kin: Motion, q: Array, c: Closure) -> LoopRows:
     """phi, K, k of a constrained loop over spanning coordinates, at the state of `kin`."""
     loop = next(p for p in tree.top.mechanism.loops if p.name == c.frame)
     return loop.rows(tree.top, q, scatter(tree, [e.qd for e in kin.embedding]))
 
 
 def _closure_target(tree: ClusterTree, kin: Motion, c: Closure, rows: LoopRows) -> Array:
+    """k of a constrained loop, with its stabilisation."""
     if not c.stabilize:
         return rows.k
     qd = scatter(tree, [e.qd for e in kin.embedding])

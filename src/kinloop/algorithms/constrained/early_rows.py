@@ -7,17 +7,20 @@ be mixed with others and eliminated. What is left of the rows closed at cluster 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.algorithms.constrained.constraint_wrenches import Held
+from kinloop.algorithms.constrained.constraint_wrenches import ConstraintWrenches
 from kinloop.algorithms.trees.articulated import Articulated
 from kinloop.clusters import ClusterTree
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
-Key = Any
+Key = int | str
+"""The number of a constraint, or "rest k" for what is left of the rows closed at cluster k."""
+CLEARED = 1e-26
+"""Entries of L below this part of its largest are nothing: what elimination leaves of rows is exactly that."""
 
 
 class Block(NamedTuple):
@@ -43,19 +46,19 @@ class Gathered(NamedTuple):
 class RowStore:
     """The rows that wait at every cluster, how they act on each other, and where each constraint closes."""
 
-    def __init__(self, tree: ClusterTree, held: list[Held], symbolic: bool) -> None:
-        self.tree, self.held, self.symbolic = tree, held, symbolic
+    def __init__(self, tree: ClusterTree, constraints: Sequence[ConstraintWrenches], symbolic: bool) -> None:
+        self.tree, self.constraints, self.symbolic = tree, constraints, symbolic
         self.rows: dict[int, list[Block]] = {k: [] for k in range(len(tree))}
         self.L: dict[int, dict[tuple[Key, Key], Array]] = {k: {} for k in range(len(tree))}
         self.ends: dict[int, list[int]] = {}
         self.closes: dict[Key, int] = {}
         of_dof = {d: c.index for c in tree for d in c.dofs}
-        for c, h in enumerate(held):
-            touched = {tree.cluster_of[i] for i in h.ends} | {of_dof[d] for d in h.joints}
+        for c, w in enumerate(constraints):
+            touched = {tree.cluster_of[i] for i in w.ends} | {of_dof[d] for d in w.joints}
             for k in touched:
                 self.ends.setdefault(k, []).append(c)
             self.closes[c] = _common(tree, sorted(touched))
-        self.magnitude: dict[Key, float] = {} if symbolic else {c: _magnitude(h) for c, h in enumerate(held)}
+        self.magnitude: dict[Key, float] = {} if symbolic else {c: _magnitude(w) for c, w in enumerate(constraints)}
 
     def zeros(self, *shape: int) -> Array:
         return np.full(shape, 0.0, dtype=object if self.symbolic else float)
@@ -64,10 +67,10 @@ class RowStore:
         """All rows at cluster k, from beyond and its own, as arrays; closed ones first."""
         blocks = {b.key: b for b in self.rows.pop(k)}
         for c in self.ends.get(k, []):
-            own = {i: f for i, f in self.held[c].ends.items() if self.tree.cluster_of[i] == k}
+            own = {i: f for i, f in self.constraints[c].ends.items() if self.tree.cluster_of[i] == k}
             first = max(x for x in self.ends if c in self.ends[x]) == k
-            t = self.held[c].k if first else np.zeros(self.held[c].size)
-            b = Block(c, self.held[c].size, own, t)
+            t = self.constraints[c].k if first else np.zeros(self.constraints[c].size)
+            b = Block(c, self.constraints[c].size, own, t)
             blocks[c] = _sum(blocks[c], b) if c in blocks else b
         order = sorted(blocks.values(), key=lambda b: (self.closes[b.key] != k, str(b.key)))
         ends = np.cumsum([0, *(b.size for b in order)])
@@ -97,8 +100,8 @@ class RowStore:
             out.append((key, rest))
         return out + [(key, list(range(span.start, span.stop))) for key, span in g.blocks if span.start >= g.closed]
 
-    def hand(self, k: int, parent: int, onward: list[tuple[Key, list[int]]], chi: dict[int, Array], t: Array) -> None:
-        """Give rows that leave cluster k to its parent; blocks of one constraint from two sides become one."""
+    def hand(self, parent: int, onward: list[tuple[Key, list[int]]], chi: dict[int, Array], t: Array) -> None:
+        """Give rows that leave a cluster to its parent; blocks of one constraint from two sides become one."""
         merged = {b.key: b for b in self.rows[parent]}
         for key, rows in onward:
             b = Block(key, len(rows), {i: f[:, rows] for i, f in chi.items()}, t[rows])
@@ -109,7 +112,7 @@ class RowStore:
         """Give what these rows do to each other; rows that nothing was left of start anew."""
         rest = [j for _, rows in onward for j in rows if j < closed]
         size = float(np.max(np.abs(L), initial=1e-300)) if not self.symbolic else 1.0
-        anew = self.symbolic or not np.any(np.abs(L[rest]) > 1e-26 * size)
+        anew = self.symbolic or not np.any(np.abs(L[rest]) > CLEARED * size)
         for a, (x, rows) in enumerate(onward):
             for y, columns in onward[a:]:
                 if anew and f"rest {k}" in (x, y):
@@ -141,9 +144,9 @@ def _sum(a: Block, b: Block) -> Block:
     return Block(a.key, a.size, chi, a.t + b.t)
 
 
-def _magnitude(h: Held) -> float:
+def _magnitude(w: ConstraintWrenches) -> float:
     """The largest square of a row's wrenches."""
-    parts = [(f * f).sum(axis=0) for f in h.ends.values()] + [f * f for f in h.joints.values()]
+    parts = [(f * f).sum(axis=0) for f in w.ends.values()] + [f * f for f in w.joints.values()]
     return max((float(np.max(x)) for x in parts if x.size), default=0.0)
 
 

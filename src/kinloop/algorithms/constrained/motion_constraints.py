@@ -1,6 +1,6 @@
 """Motion constraints: rows K a = k on the acceleration of a frame, or of one frame relative to another.
 
-What is held at zero (or at `acceleration`), everything in the axes of `frame`:
+What is kept at zero (or at `acceleration`), everything in the axes of `frame`:
 
     Point   the classical acceleration of the frame's origin, dv/dt = a + w x v                    (1)
     Weld    the rate of the frame's twist in its own axes, which is its spatial acceleration       (2)
@@ -8,9 +8,9 @@ What is held at zero (or at `acceleration`), everything in the axes of `frame`:
 
 With `other`, the same relative to it: the difference of the two origins' classical accelerations (1'), or
 the rate of V = v_frame - X v_other, which is a_frame - X a_other + V x v_frame (2'). `Closure` is a loop of
-the mechanism that is held here instead of being embedded in a cluster: all its rows, K qdd = k.
+the mechanism that is constrained here instead of being embedded in a cluster: all its rows, K qdd = k.
 
-With `stabilize`, k becomes k - 2 e'/T - e/T^2 with T the `period`: e' the velocity of what is held and e its
+With `stabilize`, k becomes k - 2 e'/T - e/T^2 with T the `period`: e' the velocity of what is kept and e its
 distance from `at` (a world point or 4x4 pose; for two frames the pose of `frame` in `other`, for two points
 nothing is needed); without `at` velocities alone decay.  [Featherstone2008, section 8.3]
 """
@@ -18,32 +18,54 @@ nothing is needed); without `at` velocities alone decay.  [Featherstone2008, sec
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kinloop.algorithms.trees.kinematics import FrameAt, find_frame
 from kinloop.errors import ModelError
 from kinloop.model.frozen_arrays import frozen
 from kinloop.model.topology import Topology
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 PERIOD = 0.1
+"""Time in which stabilised errors decay by default [s]: many steps of a controller, short against motions."""
 
 
 @dataclass(frozen=True, eq=False)
 class MotionConstraint:
-    """Base of what holds the acceleration of a frame; `numbers` are the figures a kernel takes as inputs."""
+    """Base of what constrains the acceleration of a frame; `numbers` are what a kernel takes of it as inputs."""
 
     frame: str
     other: str | None = None
 
-    figures: ClassVar[tuple[str, ...]] = ("acceleration", "at")
+    adjustable: ClassVar[tuple[str, ...]] = ("acceleration", "at")
 
     @property
     def size(self) -> int:
         """Number of rows."""
+        raise NotImplementedError
+
+    @property
+    def selection(self) -> Array:
+        """K (r, 6): which combinations of the frame's spatial acceleration the rows read."""
+        raise NotImplementedError
+
+    @property
+    def wanted(self) -> Array | None:
+        """What the rows are to become (r,); None is zero."""
+        raise NotImplementedError
+
+    @property
+    def stabilize(self) -> bool:
+        """Whether errors decay (Baumgarte)."""
+        raise NotImplementedError
+
+    @property
+    def period(self) -> float:
+        """Time T in which they decay [s]."""
         raise NotImplementedError
 
     @property
@@ -52,14 +74,14 @@ class MotionConstraint:
         return f"{type(self).__name__}({ends})"
 
     def _given(self) -> list[tuple[str, Array, Array]]:
-        """Name, value and free entries of every figure: 0 and +-1 in K are structure, so that kernels fold them."""
-        named = [(f, getattr(self, f)) for f in self.figures if getattr(self, f) is not None]
+        """Name, value and free entries of every array: 0 and +-1 in K are structure, so that kernels fold them."""
+        named = [(f, getattr(self, f)) for f in self.adjustable if getattr(self, f) is not None]
         return [(f, a, ~np.isin(a, (-1.0, 0.0, 1.0)) if f == "K" else np.full(a.shape, True)) for f, a in named]
 
     def structure(self) -> tuple[Any, ...]:
         """Everything but the numbers."""
         arrays = tuple((f, a.shape, tuple(np.where(free, 2.0, a).ravel())) for f, a, free in self._given())
-        options = tuple(getattr(self, f) for f in ("stabilize", "period"))
+        options = (self.stabilize, self.period)
         return (type(self).__name__, self.frame, self.other, self.size, options, arrays)
 
     def numbers(self) -> Array:
@@ -80,7 +102,7 @@ class MotionConstraint:
         return out
 
 
-def _check(c: Any, shapes: dict[str, tuple[int, ...]]) -> None:
+def _check(c: MotionConstraint, shapes: dict[str, tuple[int, ...]]) -> None:
     for f, shape in shapes.items():
         if getattr(c, f) is not None:
             object.__setattr__(c, f, frozen(getattr(c, f), shape, f"{f} of {c.name}"))
@@ -92,8 +114,8 @@ def _check(c: Any, shapes: dict[str, tuple[int, ...]]) -> None:
 class Point(MotionConstraint):
     """The origin of a frame does not accelerate: 3 rows, in the frame's axes."""
 
-    acceleration: Any = None
-    at: Any = None
+    acceleration: ArrayLike | None = None
+    at: ArrayLike | None = None
     stabilize: bool = False
     period: float = PERIOD
 
@@ -104,13 +126,21 @@ class Point(MotionConstraint):
     def size(self) -> int:
         return 3
 
+    @property
+    def selection(self) -> Array:
+        return np.eye(6)[3:]
+
+    @property
+    def wanted(self) -> Array | None:
+        return None if self.acceleration is None else np.asarray(self.acceleration)
+
 
 @dataclass(frozen=True, eq=False)
 class Weld(MotionConstraint):
     """A frame keeps its pose: 6 rows, angular first, in the frame's axes."""
 
-    acceleration: Any = None
-    at: Any = None
+    acceleration: ArrayLike | None = None
+    at: ArrayLike | None = None
     stabilize: bool = False
     period: float = PERIOD
 
@@ -121,46 +151,62 @@ class Weld(MotionConstraint):
     def size(self) -> int:
         return 6
 
+    @property
+    def selection(self) -> Array:
+        return np.eye(6)
+
+    @property
+    def wanted(self) -> Array | None:
+        return None if self.acceleration is None else np.asarray(self.acceleration)
+
 
 @dataclass(frozen=True, eq=False, init=False)
 class Rows(MotionConstraint):
     """K a = k on the spatial acceleration of a frame, in its own axes: K (r, 6), k (r,), zero by default."""
 
-    K: Any = None
-    k: Any = None
+    K: Array = field(default_factory=lambda: np.zeros((0, 6)))
+    k: Array | None = None
     stabilize: bool = False
     period: float = PERIOD
-    figures: ClassVar[tuple[str, ...]] = ("K", "k")
+    adjustable: ClassVar[tuple[str, ...]] = ("K", "k")
 
     def __init__(
         self,
         frame: str,
-        K: Any,
-        k: Any = None,
+        K: ArrayLike,
+        k: ArrayLike | None = None,
         other: str | None = None,
         stabilize: bool = False,
         period: float = PERIOD,
     ) -> None:
-        K = np.atleast_2d(np.asarray(K, dtype=float))
-        k = None if k is None else np.atleast_1d(k)
-        values = {"frame": frame, "other": other, "K": K, "k": k, "stabilize": stabilize, "period": period}
+        rows = np.atleast_2d(np.asarray(K, dtype=float))
+        target = None if k is None else np.atleast_1d(k)
+        values = {"frame": frame, "other": other, "K": rows, "k": target, "stabilize": stabilize, "period": period}
         for f, value in values.items():
             object.__setattr__(self, f, value)
-        _check(self, {"K": (len(K), 6), "k": (len(K),)})
+        _check(self, {"K": (len(rows), 6), "k": (len(rows),)})
 
     @property
     def size(self) -> int:
         return len(self.K)
 
+    @property
+    def selection(self) -> Array:
+        return self.K
+
+    @property
+    def wanted(self) -> Array | None:
+        return self.k
+
 
 @dataclass(frozen=True, eq=False)
 class Closure(MotionConstraint):
-    """A loop named in `Mechanism.constrained`, held by all its rows; `frame` is the loop's name."""
+    """A loop named in `Mechanism.constrained`, kept closed by all its rows; `frame` is the loop's name."""
 
     stabilize: bool = False
     period: float = PERIOD
     rows: int = 0
-    figures: ClassVar[tuple[str, ...]] = ()
+    adjustable: ClassVar[tuple[str, ...]] = ()
 
     @property
     def size(self) -> int:

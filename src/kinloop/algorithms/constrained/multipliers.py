@@ -17,69 +17,37 @@ from typing import Any
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.spatial.linear import Factor, gram
-from kinloop.spatial.transform import Array
+from kinloop.linear import Factor, gram, guarded
+from kinloop.scalar import Array
 
 DEPENDENT = 1e-12
 """A pivot below this part of its diagonal entry belongs to a row that depends on those before it."""
+ROUNDING = 1e-20
+"""A diagonal entry of L below this part of what it could be is rounding: the square of 1e-10 in the row itself."""
+ROUNDING_OF_DIFFERENCES = 1e-13
+"""The same where L is a difference of matrices: what cancels leaves rounding of the size of L, not of its root's."""
+SINGULAR = 1e-8
+"""A pivot below this part of its usual size is not divided by: this part of it takes its place."""
+TIE = 1e-6
+"""Pivots that differ by less than this part are equal: ties go to the first row, whatever rounding says."""
 
 
-class GuardedFactor(Factor):
-    """LDL^T of a positive semidefinite matrix: rows that depend on earlier ones get multiplier zero.
-
-    `lost` counts rows whose pivot is below `tolerance` times their diagonal entry.
-    """
-
-    def __init__(self, A: Array, tolerance: float = DEPENDENT) -> None:
-        n = len(A)
-        L: Any = np.full((n, n), 0.0, dtype=A.dtype)
-        self.d, self.inverse, self.good = [], [], []
-        scaled = L.copy()
-        for j in range(n):
-            L[j, j] = 1.0
-            pivot = A[j, j]
-            for k in range(j):
-                pivot = pivot - L[j, k] * scaled[j, k]
-            good = pivot > tolerance * A[j, j]
-            self.d.append(pivot)
-            self.good.append(good)
-            self.inverse.append(sc.where(good, 1.0 / sc.where(good, pivot, 1.0), 0.0))
-            for i in range(j + 1, n):
-                e = A[i, j]
-                for k in range(j):
-                    e = e - L[i, k] * scaled[j, k]
-                scaled[i, j] = e
-                L[i, j] = e * self.inverse[j]
-        self.L = L
-
-    @property
-    def lost(self) -> Any:
-        count: Any = 0.0
-        for good in self.good:
-            count = count + sc.where(good, 0.0, 1.0)
-        return count
-
-    def unmet(self, b: Array) -> Array:
-        """The part of b in lost rows that the kept rows do not explain."""
-        x = self.forward(b)
-        return np.array([sc.where(g, 0.0, x[j]) for j, g in enumerate(self.good)])
-
-
-def rank_rows(L: Array, size: Array | float = 0.0, tolerance: float = DEPENDENT) -> tuple[list[int], list[int]]:
+def rank_rows(
+    L: Array, size: Array | float = 0.0, tolerance: float = DEPENDENT, rounding: float = ROUNDING
+) -> tuple[list[int], list[int]]:
     """Rows of numbers L in the order a pivoted Cholesky factorisation takes them, and those that depend on them.
 
-    `size` is what a row's diagonal entry could be; a pivot that is nothing beside it is rounding.
+    `size` is what a row's diagonal entry could be; a pivot below `rounding` times that is nothing.
     """
     d = np.diag(L).astype(float)
-    floor = 1e-20 * np.broadcast_to(size, d.shape)
+    floor = rounding * np.broadcast_to(size, d.shape)
     scale = np.where(d > floor, 1.0 / np.sqrt(np.maximum(d, 1e-300)), 0.0)
     A = L * np.outer(scale, scale)
     kept: list[int] = []
     left = list(range(len(L)))
     while left:
         pivots = np.array([A[j, j] if A[j, j] * d[j] > floor[j] else 0.0 for j in left])
-        # ties go to the first row, whatever rounding says
-        best = int(np.flatnonzero(pivots >= pivots.max() * (1 - 1e-6))[0])
+        best = int(np.flatnonzero(pivots >= pivots.max() * (1 - TIE))[0])
         if not pivots[best] > tolerance:
             break
         j = left.pop(best)
@@ -95,19 +63,21 @@ def solve_rows(
     least_squares: bool = False,
     size: Array | float = 0.0,
     tolerance: float = DEPENDENT,
+    rounding: float = ROUNDING,
 ) -> tuple[Array, Array, Any]:
     """(1)-(3): multipliers, the part of r that no multiplier reaches, and the number of rows lost unforeseen.
 
-    On numbers dependent rows are found (`size`, `tolerance` as in `rank_rows`); on symbols they are the given ones.
+    On numbers dependent rows are found (`size`, `tolerance` and `rounding` as in `rank_rows`); on symbols they are
+    the given ones.
     """
     n = len(L)
     if n == 0:
         return np.zeros(0), np.zeros(0), 0.0
     if dependent is None:
-        B, D = rank_rows(L, size, tolerance)
+        B, D = rank_rows(L, size, tolerance, rounding)
     else:
         B, D = [j for j in range(n) if j not in dependent], list(dependent)
-    factor = GuardedFactor(L[np.ix_(B, B)])
+    factor = Factor(L[np.ix_(B, B)], guarded(DEPENDENT))
     dtype = object if sc.is_symbolic(L, r) else float
     multipliers, residual = np.zeros(n, dtype=dtype), np.zeros(n, dtype=dtype)
     residual[B] = factor.unmet(r[B]) if B else np.zeros(0)
@@ -134,7 +104,7 @@ def null_rows(L: Array, dependent: Sequence[int]) -> Array:
     B = [j for j in range(n) if j not in D]
     N = np.full((n, len(D)), 0.0, dtype=L.dtype)
     if B:
-        N[B] = -GuardedFactor(L[np.ix_(B, B)]).solve(L[np.ix_(B, D)])
+        N[B] = -Factor(L[np.ix_(B, B)], guarded(DEPENDENT)).solve(L[np.ix_(B, D)])
     for column, j in enumerate(D):
         N[j, column] = 1.0
     return N

@@ -1,9 +1,9 @@
-"""What all solvers of constrained motion share: constraints as wrenches, and the passes over the tree.
+"""What all solvers of constrained motion share: the robot before its constraints act, and their way to the world.
 
-A constraint of r rows is known by what its unit multipliers do: wrenches on bodies (6, r), or forces on
-spanning joints (r). Carried inward through joints that give way, they meet every cluster with
+A constraint of r rows is known by what its unit multipliers do (`constraint_wrenches`): wrenches chi (6, r) on
+bodies, or forces (r) on spanning joints. Propagated inward through joints that give way, they meet every cluster with
 
-    u_c = sum_i S_i^T chi(i) + G^T K^T,    chi -> chi - K_s u_c at the seats                     (1)
+    u_c = sum_i S_i^T chi(i) + G^T K^T,    chi -> chi - K_s u_c at the handles                   (1)
 
 and with l what its rows read of the motion without constraints, at the ends themselves,
 
@@ -21,14 +21,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinloop.algorithms.constrained.constraint_wrenches import Held, hold, placed_bodies
+from kinloop.algorithms.constrained.constraint_wrenches import ConstraintWrenches, constrained_bodies, wrenches_of
 from kinloop.algorithms.constrained.motion_constraints import Placed
-from kinloop.algorithms.trees.articulated import Articulated, articulate, carry_forces
-from kinloop.algorithms.trees.cluster_aba import _inward, _outward, body_bias, outside
-from kinloop.algorithms.trees.kinematics import Motion, motion, scatter
+from kinloop.algorithms.trees.articulated import Articulated, articulate
+from kinloop.algorithms.trees.body_forces import body_bias
+from kinloop.algorithms.trees.cluster_aba import inward, outward
+from kinloop.algorithms.trees.kinematics import Motion, motion, scatter, still
 from kinloop.clusters import ClusterTree
-from kinloop.model.topology import Topology
-from kinloop.spatial.transform import Array
+from kinloop.linear import join
+from kinloop.scalar import Array
 
 
 class Solution(NamedTuple):
@@ -44,154 +45,97 @@ class Solution(NamedTuple):
     deficient: Any = 0.0
 
 
-class Start(NamedTuple):
-    """The robot before its constraints act: motion, articulated clusters, driving forces u, biases C."""
+class AtRest(NamedTuple):
+    """A robot's poses and articulated clusters, with the wrenches of its constraints."""
 
     kin: Motion
     art: list[Articulated]
+    constraints: list[ConstraintWrenches]
+
+
+class Unconstrained(NamedTuple):
+    """The robot before its constraints act: as `AtRest`, in motion, with the force u left to each cluster's joint."""
+
+    kin: Motion
+    art: list[Articulated]
+    constraints: list[ConstraintWrenches]
     u: list[Array]
-    C: list[dict[int, Array]]
-    held: list[Held]
 
 
-class Pushed(NamedTuple):
-    """A constraint's wrenches on the bodies of every cluster it reaches, and u_c."""
+class Propagated(NamedTuple):
+    """A constraint's wrenches on the bodies of every cluster they reach, and u_c."""
 
     chi: dict[int, dict[int, Array]]
     u: dict[int, Array]
 
 
-def world_acceleration(top: Topology) -> Array:
-    return np.concatenate([np.zeros(3), -top.mechanism.gravity])
+def at_rest(tree: ClusterTree, q: Array, placed: Sequence[Placed]) -> AtRest:
+    """Poses, articulated inertias and constraints at q."""
+    kin = still(tree, q, constrained_bodies(placed))
+    return AtRest(kin, articulate(tree, kin), [wrenches_of(tree, kin, q, p) for p in placed])
 
 
-def force_bias(top: Topology, kin: Motion, q: Array, f_ext: Array | None, turning: Sequence[int]) -> list[Array]:
-    """Bias forces of the bodies less external wrenches, where bodies in `turning` keep their true frames."""
-    p = body_bias(top, kin.v, q, None)
-    if f_ext is None:
-        return p
-    return [x - (f_ext[i] if i in turning else outside(top, i, q, f_ext[i])) for i, x in enumerate(p)]
-
-
-def start(
+def unconstrained(
     tree: ClusterTree, q: Array, v: Array, tau: Array, placed: Sequence[Placed], f_ext: Array | None = None
-) -> Start:
+) -> Unconstrained:
     """Outward and inward pass without constraints, and the constraints' own wrenches and targets."""
-    turning = placed_bodies(placed)
+    turning = constrained_bodies(placed)
     kin = motion(tree, q, v, turning)
     art = articulate(tree, kin)
-    u, C = drive(tree, kin, art, force_bias(tree.top, kin, q, f_ext, turning), tau)
-    return Start(kin, art, u, C, [hold(tree, kin, q, p) for p in placed])
+    u = inward(tree, kin, art, body_bias(tree.top, kin.v, q, f_ext, turning), tau)
+    return Unconstrained(kin, art, [wrenches_of(tree, kin, q, p) for p in placed], u)
 
 
-def drive(
-    tree: ClusterTree, kin: Motion, art: list[Articulated], p: list[Array], tau: Array
-) -> tuple[list[Array], list[dict[int, Array]]]:
-    """u and C of every cluster; clusters on the world already feel its acceleration."""
-    top = tree.top
-    p_A: list[list[Array]] = [[x] for x in p]
-    u: list[Array] = []
-    C: list[dict[int, Array]] = []
-    for a in reversed(art):
-        u_k, C_k = _inward(top, a, kin, p_A, tau)
-        if a.cluster.parent < 0:
-            u_k, C_k = grounded(top, a, kin, u_k, C_k)
-        u.append(u_k)
-        C.append(C_k)
-    return u[::-1], C[::-1]
+def propagate_all(
+    tree: ClusterTree, kin: Motion, art: Sequence[Articulated], constraints: Sequence[ConstraintWrenches]
+) -> list[Propagated]:
+    """Equation (1) for every constraint."""
+    return [propagate_rows(tree, kin, art, w) for w in constraints]
 
 
-def grounded(top: Topology, a: Articulated, kin: Motion, u: Array, C: dict[int, Array]) -> tuple[Array, dict]:
-    """The world's acceleration taken into u and C of a cluster on the world."""
-    seen: dict[int, Array] = {}
-    for i in a.cluster.bodies:
-        parent = top.parent[i]
-        seen[i] = kin.T[i].motion(seen[parent] if parent >= 0 else world_acceleration(top))
-        if parent < 0 and a.lone:
-            seen[i] = seen[i] + kin.c[i]
-        u = u - a.U[i].T @ seen[i]
-    return u, {i: C[i] + seen[i] for i in C}
-
-
-def push(tree: ClusterTree, kin: Motion, art: list[Articulated], held: Held) -> Pushed:
+def propagate_rows(
+    tree: ClusterTree, kin: Motion, art: Sequence[Articulated], constraint: ConstraintWrenches
+) -> Propagated:
     """Equation (1) from a constraint's ends to the world."""
-    top = tree.top
     waiting: dict[int, dict[int, Array]] = {}
-    for body, f in held.ends.items():
+    for body, f in constraint.ends.items():
         waiting.setdefault(tree.cluster_of[body], {})[body] = f
-    out = Pushed({}, {})
-    for k in reversed(range(len(tree))):
-        here, u = waiting.get(k, {}), felt(art[k], kin, waiting.get(k, {}), held)
+    out = Propagated({}, {})
+    for a in reversed(art):
+        k, here = a.cluster.index, waiting.get(a.cluster.index, {})
+        u = felt(a, kin, here, constraint)
         if u is None:
             continue
         out.chi[k], out.u[k] = here, u
-        if art[k].cluster.parent >= 0:
-            below = waiting.setdefault(art[k].cluster.parent, {})
-            for body, f in below_seats(top, art[k], kin, leave(top, art[k], kin, here, u)).items():
+        if a.cluster.parent >= 0:
+            below = waiting.setdefault(a.cluster.parent, {})
+            for body, f in a.pass_on(here, u).items():
                 below[body] = below[body] + f if body in below else f
     return out
 
 
-def felt(a: Articulated, kin: Motion, here: dict[int, Array], held: Held) -> Array | None:
+def felt(a: Articulated, kin: Motion, here: dict[int, Array], constraint: ConstraintWrenches) -> Array | None:
     """u_c of one cluster; None where the constraint does not reach it."""
-    u = [a.S[i].T @ f for i, f in here.items()]
-    mine = [d for d in a.cluster.dofs if d in held.joints]
+    u = [a.felt(here)] if here else []
+    mine = [d for d in a.cluster.dofs if d in constraint.joints]
     if mine:
         G = kin.embedding[a.cluster.index].G[[a.cluster.dofs.index(d) for d in mine]]
-        u.append(G.T @ np.array([held.joints[d] for d in mine]))
+        u.append(G.T @ np.array([constraint.joints[d] for d in mine]))
     return sum(u[1:], u[0]) if u else None
 
 
-def leave(top: Topology, a: Articulated, kin: Motion, forces: dict[int, Array], u: Array) -> dict[int, Array]:
-    """What the seats of a cluster feel of forces on its bodies, its own joint giving way."""
-    carried = carry_forces(top, a, kin, forces)
-    return {s: carried[s] - K @ u if s in carried else -(K @ u) for s, K in a.K.items()}
-
-
-def below_seats(top: Topology, a: Articulated, kin: Motion, left: dict[int, Array]) -> dict[int, Array]:
-    """Forces at the seats as forces on the parent cluster's bodies."""
-    return {top.parent[s]: kin.T[s].force(f) for s, f in left.items()} if a.lone else left
-
-
-def free_values(tree: ClusterTree, s: Start) -> list[Array]:
+def free_values(tree: ClusterTree, s: Unconstrained) -> list[Array]:
     """l of all constraints: what they read of the unconstrained motion, (2)."""
-    y, acc = motion_under(tree, s.kin, s.art, s.u)
+    y, acc = outward(tree, s.kin, s.art, s.u)
     qdd = scatter(tree, [e.G @ x + e.g for e, x in zip(s.kin.embedding, y, strict=True)])
-    out = []
-    for h in s.held:
-        value: Any = np.zeros(h.size)
-        for i, f in h.ends.items():
-            value = value + f.T @ acc[i]
-        for d, f in h.joints.items():
-            value = value + f * qdd[d]
-        out.append(value)
-    return out
+    return [w.read(acc, qdd) for w in s.constraints]
 
 
-def roll_out(tree: ClusterTree, kin: Motion, art: list[Articulated], u: list[Array]) -> Array:
+def missing(tree: ClusterTree, s: Unconstrained) -> Array:
+    """k - l of all rows: what the constraints' forces have to add to the unconstrained motion."""
+    return join([w.k - x for w, x in zip(s.constraints, free_values(tree, s), strict=True)])
+
+
+def accelerations(tree: ClusterTree, kin: Motion, art: Sequence[Articulated], u: Sequence[Array]) -> Array:
     """Accelerations of all independent coordinates, outward, for the forces u left to each cluster's joint."""
-    y, _ = motion_under(tree, kin, art, u)
-    return np.concatenate(y) if y else np.zeros(0)
-
-
-def motion_under(
-    tree: ClusterTree, kin: Motion, art: list[Articulated], u: list[Array]
-) -> tuple[list[Array], list[Array]]:
-    """Independent accelerations per cluster and accelerations of all bodies, outward."""
-    top = tree.top
-    ground = world_acceleration(top)
-    acc: list[Array] = [ground] * len(top)
-    y: list[Array] = []
-    for k, a in enumerate(art):
-        if a.cluster.parent < 0:
-            y.append(a.D.solve(u[k]))
-        else:
-            y.append(_outward(top, a, kin, u[k], {}, acc, ground))
-        qdd = kin.embedding[k].G @ y[k]
-        row = 0
-        for i in a.cluster.bodies:
-            n = top.types[i].nv
-            before = ground if top.parent[i] < 0 else acc[top.parent[i]]
-            acc[i] = kin.T[i].motion(before) + kin.c[i] + kin.S[i] @ qdd[row : row + n]
-            row += n
-    return y, acc
+    return join(outward(tree, kin, art, u)[0])

@@ -11,18 +11,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinloop.algorithms.constrained.elimination import Decisions
+from kinloop.algorithms.constrained.branches import branch_pivots
+from kinloop.algorithms.constrained.delassus import delassus, places, row_sizes
+from kinloop.algorithms.constrained.early_choices import EARLY_IN_PLANS, Decisions, EarlyPlan
 from kinloop.algorithms.constrained.motion_constraints import Closure, Placed
 from kinloop.algorithms.constrained.multipliers import rank_rows
-from kinloop.algorithms.constrained.passes import Solution, Start
-from kinloop.algorithms.constrained.pv import branch_pivots, delassus, offsets, row_sizes
+from kinloop.algorithms.constrained.passes import Solution, at_rest, propagate_all
 from kinloop.algorithms.constrained.pv_early import solve_early
-from kinloop.algorithms.constrained.pv_osim import at_rest, push_all
 from kinloop.clusters import ClusterTree, random_closed
 from kinloop.clusters.closing import close_parts
 from kinloop.spatial.transform import Array
 
 SAMPLES = 5
+"""States at which a plan looks at ranks: one would do if it were in general position for sure."""
 
 
 def sample_states(tree: ClusterTree, placed: Sequence[Placed]) -> list[tuple[Array, Array]]:
@@ -46,8 +47,8 @@ def dependent_plan(tree: ClusterTree, placed: Sequence[Placed]) -> tuple[int, ..
     best: tuple[int, ...] | None = None
     for q, _ in sample_states(tree, placed):
         r = at_rest(tree, q, placed)
-        L = delassus(r.art, push_all(tree, r), offsets(r.held), range(len(tree)))
-        found = tuple(sorted(rank_rows(L, row_sizes(Start(r.kin, r.art, [], [], r.held)))[1]))
+        L = delassus(r.art, propagate_all(tree, *r), places(r.constraints), range(len(tree)))
+        found = tuple(sorted(rank_rows(L, row_sizes(r.art, r.constraints))[1]))
         best = found if best is None or len(found) < len(best) else best
     return best or ()
 
@@ -67,7 +68,8 @@ def pv_plan(base: str) -> Callable[[ClusterTree, Sequence[Placed]], PvPlan]:
         dependent = dependent_plan(tree, placed)
         if dependent or base == "joint":
             return PvPlan(dependent, "joint")
-        found = [branch_pivots(tree, at_rest(tree, q, placed), base) for q, _ in sample_states(tree, placed)]
+        always = base == "branches"
+        found = [branch_pivots(tree, at_rest(tree, q, placed), always) for q, _ in sample_states(tree, placed)]
         pivots = [p for p in found if p is not None]
         if not pivots:
             return PvPlan(dependent, "joint")
@@ -76,22 +78,20 @@ def pv_plan(base: str) -> Callable[[ClusterTree, Sequence[Placed]], PvPlan]:
     return plan
 
 
-def early_plan(tree: ClusterTree, placed: Sequence[Placed]) -> dict[Any, Any]:
+def early_plan(tree: ClusterTree, placed: Sequence[Placed]) -> EarlyPlan:
     """What to eliminate where, as done at the sample state that lets most rows go early; largest pivots seen."""
     plans = []
     for q, v in sample_states(tree, placed):
-        decide = Decisions(early=1e-8)
+        decide = Decisions(early=EARLY_IN_PLANS)
         solve_early(tree, q, v, np.zeros(tree.nv), placed, None, decide)
         plans.append(decide.made)
-    best = max(plans, key=lambda p: sum(len(c.rows) for k, c in p.items() if k != "last") - len(p.get("last", ())))
-    alike = [p for p in plans if all(k in p and (k == "last" or p[k][:2] == best[k][:2]) for k in best)]
+    best = max(plans, key=lambda p: p.eliminated)
+    alike = [p.choices for p in plans if best.alike(p)]
     usual = {}
-    for k, c in best.items():
-        if k != "last":
-            sizes = tuple(max(x) for x in zip(*(p[k].sizes for p in alike), strict=True))
-            c = c._replace(sizes=sizes, square=max(p[k].square for p in alike))
-        usual[k] = c
-    return usual
+    for k, c in best.choices.items():
+        sizes = tuple(max(x) for x in zip(*(choices[k].sizes for choices in alike), strict=True))
+        usual[k] = c._replace(sizes=sizes, square=max(choices[k].square for choices in alike))
+    return EarlyPlan(usual, best.last)
 
 
 def planned(solve: Callable[..., Solution], **options: Any) -> Callable[..., Solution]:

@@ -15,12 +15,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kinloop.algorithms.constrained.branches import base_of, groups_beyond
+from kinloop.algorithms.constrained.delassus import delassus, places
 from kinloop.algorithms.constrained.motion_constraints import Placed
-from kinloop.algorithms.constrained.pv import _groups, _matrix, _spans, delassus, offsets
-from kinloop.algorithms.constrained.pv_osim import at_rest, push_all
+from kinloop.algorithms.constrained.passes import at_rest, propagate_all
 from kinloop.clusters import ClusterTree
-from kinloop.spatial.linear import Factor, gram
-from kinloop.spatial.transform import Array
+from kinloop.linear import Factor, gram, spans
+from kinloop.scalar import Array
 
 
 class FastOsim:
@@ -28,31 +29,25 @@ class FastOsim:
 
     def __init__(self, tree: ClusterTree, q: Array, placed: Sequence[Placed]) -> None:
         r = at_rest(tree, q, placed)
-        pushed, at = push_all(tree, r), offsets(r.held)
-        roots = [c.index for c in tree if c.parent < 0]
-        beyond = {c.index for c in tree} - set(roots)
+        propagated, at = propagate_all(tree, *r), places(r.constraints)
+        base = base_of(r.art)
+        beyond = {c.index for c in tree} - set(base.roots)
+        groups = groups_beyond(propagated, beyond)
         self.size = at[-1].stop if at else 0
-        self.rows = [[j for c in g for j in range(at[c].start, at[c].stop)] for g in _groups(pushed, beyond)]
-        place = dict(zip(roots, _spans([r.art[k].cluster.m for k in roots]), strict=True))
-        n = sum(r.art[k].cluster.m for k in roots)
-        dtype = object if np.asarray(q).dtype == object else float
-        self.D = np.full((n, n), 0.0, dtype=dtype)
-        for k in roots:
-            self.D[place[k], place[k]] = _matrix(r.art[k].D)
-        U = np.full((n, self.size), 0.0, dtype=dtype)
-        for p, columns in zip(pushed, at, strict=True):
-            for k in roots:
-                if k in p.u:
-                    U[place[k], columns] = p.u[k]
-        self.U = U
+        self.dtype = object if np.asarray(q).dtype == object else float
+        self.D = base.matrix(r.art, self.dtype)
+        self.U = base.wrenches(propagated, at, self.dtype)
+        self.rows = [[j for c in g for j in range(at[c].start, at[c].stop)] for g in groups]
         self.blocks = []
-        for g in _groups(pushed, beyond):
-            spans = _spans([at[c].stop - at[c].start for c in g])
-            self.blocks.append(delassus(r.art, [pushed[c] for c in g], spans, beyond))
+        for g in groups:
+            there = spans([at[c].stop - at[c].start for c in g])
+            self.blocks.append(delassus(r.art, [propagated[c] for c in g], there, beyond))
 
     def matrix(self) -> Array:
         """The dense L."""
-        L = gram(self.U, Factor(self.D).solve(self.U)) if len(self.D) else np.zeros((self.size, self.size))
+        L = np.zeros((self.size, self.size), dtype=self.dtype)
+        if len(self.D):
+            L[:] = gram(self.U, Factor(self.D).solve(self.U))
         for rows, block in zip(self.rows, self.blocks, strict=True):
             L[np.ix_(rows, rows)] = L[np.ix_(rows, rows)] + block
         return L

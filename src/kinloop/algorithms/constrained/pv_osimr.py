@@ -17,15 +17,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinloop.algorithms.constrained.constraint_wrenches import Held
+from kinloop.algorithms.constrained.constraint_wrenches import ConstraintWrenches
+from kinloop.algorithms.constrained.delassus import places
 from kinloop.algorithms.constrained.motion_constraints import Placed
-from kinloop.algorithms.constrained.passes import below_seats, felt, leave
-from kinloop.algorithms.constrained.pv import offsets
-from kinloop.algorithms.constrained.pv_osim import AtRest, at_rest
+from kinloop.algorithms.constrained.passes import AtRest, at_rest, felt
 from kinloop.algorithms.trees.articulated import Articulated
 from kinloop.clusters import ClusterTree
-from kinloop.spatial.linear import Factor, gram
-from kinloop.spatial.transform import Array
+from kinloop.linear import Factor, gram
+from kinloop.scalar import Array
 
 
 class Traveller(NamedTuple):
@@ -46,25 +45,24 @@ class Rebase(NamedTuple):
 def pv_osimr(tree: ClusterTree, q: Array, placed: Sequence[Placed]) -> Array:
     """J M^-1 J^T (m, m) of the constraints' rows."""
     r = at_rest(tree, q, placed)
-    sizes = [h.size for h in r.held]
+    sizes = [w.size for w in r.constraints]
     own: dict[tuple[int, int], Array] = {}
     rebased: list[Rebase] = []
     waiting: dict[int, dict[int, Traveller]] = {k: {} for k in range(len(tree))}
     for k in reversed(range(len(tree))):
         a = r.art[k]
         here = waiting.pop(k)
-        for c, h in enumerate(r.held):
-            ends = {i: f for i, f in h.ends.items() if tree.cluster_of[i] == k}
-            if ends or any(d in h.joints for d in a.cluster.dofs):
-                _add(here, Traveller(c, h.size, ends))
-        here = _rebase(here, sizes, rebased, {c for c, h in enumerate(r.held) if _waits(tree, r.held[c], k)})
+        for c, w in enumerate(r.constraints):
+            ends = {i: f for i, f in w.ends.items() if tree.cluster_of[i] == k}
+            if ends or any(d in w.joints for d in a.cluster.dofs):
+                _add(here, Traveller(c, w.size, ends))
+        here = _rebase(here, sizes, rebased, {c for c, w in enumerate(r.constraints) if _waits(tree, w, k)})
         u = {t: _felt(a, r, x) for t, x in here.items()}
         _gather(a, u, own)
         if a.cluster.parent >= 0:
             for t, x in here.items():
-                left = leave(tree.top, a, r.kin, x.chi, u[t])
-                _add(waiting[a.cluster.parent], Traveller(t, x.size, below_seats(tree.top, a, r.kin, left)))
-    return _expand(own, rebased, sizes, offsets(r.held))
+                _add(waiting[a.cluster.parent], Traveller(t, x.size, a.pass_on(x.chi, u[t])))
+    return _expand(own, rebased, sizes, places(r.constraints))
 
 
 def pv_osimr_solve(tree: ClusterTree, q: Array, x: Array, placed: Sequence[Placed]) -> Array:
@@ -72,16 +70,16 @@ def pv_osimr_solve(tree: ClusterTree, q: Array, x: Array, placed: Sequence[Place
     return Factor(pv_osimr(tree, q, placed)).solve(np.asarray(x))
 
 
-def _waits(tree: ClusterTree, held: Held, k: int) -> bool:
+def _waits(tree: ClusterTree, constraint: ConstraintWrenches, k: int) -> bool:
     """Whether a constraint has ends that have not come to cluster k yet: it must travel under its own name."""
-    clusters = {tree.cluster_of[i] for i in held.ends}
-    clusters |= {c.index for c in tree for d in c.dofs if d in held.joints}
+    clusters = {tree.cluster_of[i] for i in constraint.ends}
+    clusters |= {c.index for c in tree for d in c.dofs if d in constraint.joints}
     for x in clusters:
         while x > k:
             x = tree.clusters[x].parent
         if x != k:
             return True
-    return k in clusters and bool(held.joints)
+    return k in clusters and bool(constraint.joints)
 
 
 def _add(here: dict[int, Traveller], new: Traveller) -> None:
@@ -115,11 +113,11 @@ def _rebase(
 
 
 def _felt(a: Articulated, r: AtRest, x: Traveller) -> Array:
-    if x.number < len(r.held):
-        u = felt(a, r.kin, x.chi, r.held[x.number])
-        assert u is not None
-        return u
-    return sum((a.S[i].T @ f for i, f in x.chi.items()), start=np.zeros((a.cluster.m, x.size)))
+    if x.number >= len(r.constraints):
+        return a.felt(x.chi)
+    u = felt(a, r.kin, x.chi, r.constraints[x.number])
+    assert u is not None
+    return u
 
 
 def _gather(a: Articulated, u: dict[int, Array], own: dict[tuple[int, int], Array]) -> None:

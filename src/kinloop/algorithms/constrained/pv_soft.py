@@ -16,20 +16,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kinloop.algorithms.constrained.constraint_wrenches import Held, hold, placed_bodies
+from kinloop.algorithms.constrained.constraint_wrenches import ConstraintWrenches, constrained_bodies, wrenches_of
+from kinloop.algorithms.constrained.delassus import delassus, places, with_multipliers
 from kinloop.algorithms.constrained.motion_constraints import Placed
-from kinloop.algorithms.constrained.passes import Solution, Start, drive, force_bias, free_values, push, roll_out
-from kinloop.algorithms.constrained.pv import delassus, join, offsets, with_multipliers
+from kinloop.algorithms.constrained.passes import Solution, Unconstrained, accelerations, missing, propagate_all
 from kinloop.algorithms.trees.articulated import articulate
-from kinloop.algorithms.trees.cluster_aba import body_accelerations
-from kinloop.algorithms.trees.kinematics import motion
+from kinloop.algorithms.trees.body_forces import body_bias
+from kinloop.algorithms.trees.cluster_aba import inward
+from kinloop.algorithms.trees.kinematics import body_accelerations, motion
 from kinloop.clusters import ClusterTree
+from kinloop.linear import Factor, join, symmetric_product
+from kinloop.scalar import Array
 from kinloop.spatial import Inertia
-from kinloop.spatial.inertia import symmetric_product
-from kinloop.spatial.linear import Factor
-from kinloop.spatial.transform import Array
 
 COMPLIANCE = 1e-8
+"""How much rows yield by default [m/s^2 per N]: far below what a robot's own inertia yields, far above rounding."""
 
 
 def pv_soft(
@@ -42,42 +43,51 @@ def pv_soft(
     compliance: float = COMPLIANCE,
 ) -> Solution:
     """Accelerations and multipliers of constraints that yield by `compliance` [m/s^2 per N] in every row."""
-    turning = placed_bodies(placed)
+    turning = constrained_bodies(placed)
     kin = motion(tree, q, v, turning)
-    held = [hold(tree, kin, q, p) for p in placed]
-    soft = [h for h in held if is_local(h)]
-    others = [h for h in held if not is_local(h)]
-    inertia, p = list(tree.top.inertia), force_bias(tree.top, kin, q, f_ext, turning)
-    for h in soft:
-        ((i, f),) = h.ends.items()
-        inertia[i] = stiffened(inertia[i], f, 1.0 / compliance)
-        p[i] = p[i] - f @ (h.k * (1.0 / compliance))
+    constraints = [wrenches_of(tree, kin, q, p) for p in placed]
+    inertia, p = list(tree.top.inertia), body_bias(tree.top, kin.v, q, f_ext, turning)
+    for w in constraints:
+        if is_local(w):
+            ((i, f),) = w.ends.items()
+            inertia[i] = stiffened(inertia[i], f, 1.0 / compliance)
+            p[i] = p[i] - f @ (w.k * (1.0 / compliance))
     art = articulate(tree, kin, inertia)
-    u, C = drive(tree, kin, art, p, tau)
-    s = Start(kin, art, u, C, others)
-    pushed, at = [push(tree, kin, art, h) for h in others], offsets(others)
+    others = [w for w in constraints if not is_local(w)]
+    s = Unconstrained(kin, art, others, inward(tree, kin, art, p, tau))
+    propagated, at = propagate_all(tree, kin, art, others), places(others)
     found = np.zeros(0)
     if others:
-        r = join([h.k - x for h, x in zip(others, free_values(tree, s), strict=True)])
-        L = delassus(art, pushed, at, range(len(art)))
+        r = missing(tree, s)
+        L = delassus(art, propagated, at, range(len(art)))
         found = Factor(L + compliance * np.eye(len(r))).solve(r)
-    a = roll_out(tree, kin, art, with_multipliers(u, pushed, at, found))
-    acc = body_accelerations(tree, kin, a)
-    rows = iter(at)
-    parts = []
-    for h in held:
-        if is_local(h):
-            ((i, f),) = h.ends.items()
-            parts.append((h.k - f.T @ acc[i]) * (1.0 / compliance))
-        else:
-            parts.append(found[next(rows)])
-    multipliers = join(parts)
+    a = accelerations(tree, kin, art, with_multipliers(s.u, propagated, at, found))
+    multipliers = _all_multipliers(constraints, body_accelerations(tree, kin, a), found, at, compliance)
     return Solution(a, multipliers, np.zeros(len(multipliers)))
 
 
-def is_local(h: Held) -> bool:
+def _all_multipliers(
+    constraints: Sequence[ConstraintWrenches],
+    acc: Sequence[Array],
+    found: Array,
+    at: Sequence[slice],
+    compliance: float,
+) -> Array:
+    """Multipliers in the order of the constraints: of those on one body by (1), of the others as found."""
+    rows = iter(at)
+    parts = []
+    for w in constraints:
+        if is_local(w):
+            ((i, f),) = w.ends.items()
+            parts.append((w.k - f.T @ acc[i]) * (1.0 / compliance))
+        else:
+            parts.append(found[next(rows)])
+    return join(parts)
+
+
+def is_local(w: ConstraintWrenches) -> bool:
     """Whether all rows of a constraint are on one body."""
-    return len(h.ends) == 1 and not h.joints
+    return len(w.ends) == 1 and not w.joints
 
 
 def stiffened(I: Inertia, f: Array, stiffness: float) -> Inertia:

@@ -1,0 +1,20 @@
+"""Dynamics of robots whose loops are embedded in clusters.
+
+The algorithms, a file each:
+
+- `cluster_aba`: forward dynamics, the cluster articulated-body algorithm.
+- `cluster_rnea`: inverse dynamics, the cluster recursive Newton-Euler algorithm.
+- `cluster_crba`: the mass matrix, from composite inertias.
+- `cluster_efpa`: the inverse operational-space inertia, by extended force propagators.
+- `factorization`: the innovations factorisation of the mass matrix, its inverse and its determinant.
+- `derivatives`: derivatives of forward and inverse dynamics along closed motions.
+- `reactions`: the wrenches that joints and loops transmit.
+- `energy`: energies, momentum, centre of mass.
+
+What they share:
+
+- `kinematics`: poses, velocities, accelerations, Jacobians of bodies and frames.
+- `body_forces`: the bias force of each body, and wrenches from outside.
+- `articulated`: articulated inertias of clusters, the inward pass of all recursive algorithms.
+- `handles`: the bodies through which a cluster feels its surroundings, and what passes through them.
+"""

@@ -1,20 +1,27 @@
 """Forward dynamics of cluster trees: the cluster articulated-body algorithm.
 
+Four passes, of which the first two belong to other modules:
+
+    outward   poses, velocities v_i and velocity-product accelerations c_i             `kinematics.motion`
+    inward    U = I S,  D = S^T U,  K = W D^-1,  I_a = I - K W^T           (1), (2)    `articulated.articulate`
+    inward    u = tau - S^T p - U^T C,  p_a = p + I C + K u                (3), (5)    `inward`
+    outward   y = D^-1 (u - W^T a_s),  a_i = X a_parent + c_i + S_i y      (4)         `outward`
+
 Everything is in its own body's frame. Derivation: docs/algorithms/cluster_aba.md; after [Chignoli2023,
-Algorithm 1], with cluster quantities kept per body and carried along neighbouring joints only.
+Algorithm 1], with cluster quantities kept per body and propagated along neighbouring joints only.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping, Sequence
 
-from kinloop.algorithms.trees.articulated import Articulated, articulate, carry_forces, roots
-from kinloop.algorithms.trees.kinematics import Motion, motion, scatter
+from kinloop.algorithms.trees.articulated import Articulated, articulate
+from kinloop.algorithms.trees.body_forces import body_bias
+from kinloop.algorithms.trees.kinematics import Motion, motion, world_acceleration
 from kinloop.clusters import ClusterTree
+from kinloop.linear import join, total
 from kinloop.model.topology import Topology
-from kinloop.spatial.inertia import rigid_bias
-from kinloop.spatial.linear import total
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 
 def cluster_aba(tree: ClusterTree, q: Array, v: Array, tau: Array, f_ext: Array | None = None) -> Array:
@@ -24,119 +31,84 @@ def cluster_aba(tree: ClusterTree, q: Array, v: Array, tau: Array, f_ext: Array 
     """
     kin = motion(tree, q, v)
     art = articulate(tree, kin)
-    p = body_bias(tree.top, kin.v, q, f_ext)
-    y, _ = accelerations(tree, kin, art, p, tau)
-    return np.concatenate(y) if y else np.zeros(0)
+    u = inward(tree, kin, art, body_bias(tree.top, kin.v, q, f_ext), tau)
+    y, _ = outward(tree, kin, art, u)
+    return join(y)
 
 
-def body_bias(top: Topology, v: list[Array], q: Array, f_ext: Array | None) -> list[Array]:
-    """The force each body needs to keep its velocity, less what acts on it from outside."""
-    p = [rigid_bias(I, u) for I, u in zip(top.inertia, v, strict=True)]
-    if f_ext is not None:
-        p = [a - outside(top, i, q, f_ext[i]) for i, a in enumerate(p)]
-    return p
-
-
-def outside(top: Topology, i: int, q: Array, f: Array) -> Array:
-    """An external wrench in the frame the algorithms use for body i (which may not spin with it)."""
-    if not top.spins_unseen[i]:
-        return f
-    R = top.types[i].pose(q[top.q_of[i]]).R
-    return np.concatenate([R @ f[:3], R @ f[3:]])
-
-
-def accelerations(
-    tree: ClusterTree, kin: Motion, art: list[Articulated], p: list[Array], tau: Array, base: Array | None = None
-) -> tuple[list[Array], list[Array]]:
-    """Independent accelerations per cluster, and the spatial acceleration of every body.
-
-    `base` is the acceleration of the world frame; gravity enters as its negative.
-    """
+def inward(tree: ClusterTree, kin: Motion, art: Sequence[Articulated], p: Sequence[Array], tau: Array) -> list[Array]:
+    """u of every cluster: the force left to move its joint, for bias forces p on the bodies."""
     top = tree.top
     p_A: list[list[Array]] = [[x] for x in p]
     u: list[Array] = []
-    C: list[dict[int, Array]] = []
     for a in reversed(art):
-        u_k, C_k = _inward(top, a, kin, p_A, tau)
-        u.append(u_k)
-        C.append(C_k)
-    u, C = u[::-1], C[::-1]
-
-    ground = np.concatenate([np.zeros(3), -top.mechanism.gravity]) if base is None else base
-    y: list[Array] = []
-    acc: list[Array] = [ground] * len(top)
-    for k, a in enumerate(art):
-        y.append(_outward(top, a, kin, u[k], C[k], acc, ground))
-        qdd = kin.embedding[k].G @ y[k]
-        row = 0
-        for i in a.cluster.bodies:
-            n = top.types[i].nv
-            before = ground if top.parent[i] < 0 else acc[top.parent[i]]
-            acc[i] = kin.T[i].motion(before) + kin.c[i] + kin.S[i] @ qdd[row : row + n]
-            row += n
-    return y, acc
-
-
-def relative_bias(top: Topology, a: Articulated, kin: Motion) -> dict[int, Array]:
-    """Velocity-product acceleration of each body relative to the seats."""
-    C: dict[int, Array] = {}
-    for i in a.cluster.bodies:
-        if top.parent[i] in C:
-            C[i] = kin.T[i].motion(C[top.parent[i]]) + kin.c[i]
+        p_k = {i: total(p_A[i]) for i in a.cluster.bodies}
+        u_k, C = joint_force(top, kin, a, p_k, tau)
+        if a.cluster.parent < 0:
+            u_k, _ = moved_by_world(top, a, u_k)
         else:
-            C[i] = np.zeros(6) if a.lone else kin.c[i]
-    return C
+            for i, f in bias_to_parent(a, p_k, C, u_k).items():
+                p_A[i].append(f)
+        u.append(u_k)
+    return u[::-1]
 
 
-def _inward(top: Topology, a: Articulated, kin: Motion, p_A: list, tau: Array) -> tuple[Array, dict]:
-    """u = tau - S^T p less what the bias needs; hands the bias force on to the output bodies."""
-    bodies = a.cluster.bodies
-    p = {i: total(p_A[i]) for i in bodies}
-    C = relative_bias(top, a, kin)
+def joint_force(
+    top: Topology, kin: Motion, a: Articulated, p: Mapping[int, Array], tau: Array
+) -> tuple[Array, dict[int, Array]]:
+    """(3): u of one cluster, and the velocity-product accelerations C of its bodies relative to its handles."""
+    C = a.handles.relative_bias()
     u = tau[a.cluster.v]
-    for i in bodies:
+    for i in a.cluster.bodies:
         u = u - a.S[i].T @ p[i] - a.U[i].T @ C[i]
     e = kin.embedding[a.cluster.index]
-    u = u - e.G.T @ (top.armature[list(a.cluster.dofs)] * e.g)
-    if a.cluster.parent < 0:
-        return u, C
-    f = {i: p[i] + a.I[i].apply(C[i]) for i in bodies}
+    return u - e.G.T @ (top.armature[list(a.cluster.dofs)] * e.g), C
+
+
+def bias_to_parent(a: Articulated, p: Mapping[int, Array], C: Mapping[int, Array], u: Array) -> dict[int, Array]:
+    """(5): the bias forces p_a that a cluster adds to those of its output bodies."""
+    f = {i: p[i] + a.I[i].apply(C[i]) for i in a.cluster.bodies}
     for (i, j), block in a.B.items():
         f[i] = f[i] + block @ C[j]
         f[j] = f[j] + block.T @ C[i]
-    for s, carried in carry_forces(top, a, kin, f).items():
-        p_a = carried + a.K[s] @ u
-        if a.lone:
-            p_A[top.parent[s]].append(kin.T[s].force(p_a + a.I_a[s].apply(kin.c[s])))
-        else:
-            p_A[s].append(p_a)
-    return u, C
+    p_a = {s: x + a.K[s] @ u for s, x in a.handles.propagate(f).items()}
+    for s, c in a.handles.bias().items():
+        p_a[s] = p_a[s] + a.I_a[s].apply(c)
+    return a.handles.to_parent(p_a)
 
 
-def _outward(top: Topology, a: Articulated, kin: Motion, u: Array, C: dict, acc: list, ground: Array) -> Array:
-    """Independent accelerations of one cluster, from the acceleration of what it hangs on."""
-    if a.cluster.parent >= 0:
-        for s, W in a.W.items():
-            u = u - W.T @ (kin.T[s].motion(acc[top.parent[s]]) + kin.c[s] if a.lone else acc[s])
-        return a.D.solve(u)
-    for i in roots(top, a.cluster):
-        C_root = kin.c[i] if a.lone else np.zeros(6)
-        seen = {i: kin.T[i].motion(ground) + C_root}
-        for j in a.cluster.bodies:
-            if top.parent[j] in seen:
-                seen[j] = kin.T[j].motion(seen[top.parent[j]])
-        for j, x in seen.items():
-            u = u - a.U[j].T @ x
-    return a.D.solve(u)
+def moved_by_world(top: Topology, a: Articulated, u: Array) -> tuple[Array, dict[int, Array]]:
+    """u of a cluster on the world less what the world's acceleration asks of it; and what that gives its bodies."""
+    moved = a.handles.moved_by_world(world_acceleration(top))
+    for i, x in moved.items():
+        u = u - a.U[i].T @ x
+    return u, moved
 
 
-def body_accelerations(tree: ClusterTree, kin: Motion, a: Array, base: Array | None = None) -> list[Array]:
-    """Spatial accelerations of all bodies for given independent accelerations."""
-    top = tree.top
-    ground = np.concatenate([np.zeros(3), -top.mechanism.gravity]) if base is None else base
-    qdd = scatter(tree, [e.G @ a[c.v] for c, e in zip(tree, kin.embedding, strict=True)])
-    acc: list[Array] = []
-    for i, parent in enumerate(top.parent):
-        before = ground if parent < 0 else acc[parent]
-        acc.append(kin.T[i].motion(before) + kin.c[i] + kin.S[i] @ qdd[top.v_of[i]])
-    return acc
+def outward(
+    tree: ClusterTree, kin: Motion, art: Sequence[Articulated], u: Sequence[Array]
+) -> tuple[list[Array], list[Array]]:
+    """Independent accelerations per cluster, and the spatial acceleration of every body."""
+    acc = {-1: world_acceleration(tree.top)}
+    y: list[Array] = []
+    for a, u_k in zip(art, u, strict=True):
+        y_k, bodies = accelerate(tree.top, kin, a, u_k, acc)
+        y.append(y_k)
+        acc |= bodies
+    return y, [acc[i] for i in range(len(tree.top))]
+
+
+def accelerate(
+    top: Topology, kin: Motion, a: Articulated, u: Array, acc: Mapping[int, Array]
+) -> tuple[Array, dict[int, Array]]:
+    """(4): independent accelerations y of one cluster and accelerations of its bodies, from those it hangs on."""
+    y = a.D.solve(a.left(u, a.handles.accelerations(acc)))
+    qdd = kin.embedding[a.cluster.index].G @ y
+    out: dict[int, Array] = {}
+    row = 0
+    for i in a.cluster.bodies:
+        n, parent = top.types[i].nv, top.parent[i]
+        before = out[parent] if parent in out else acc[parent]
+        out[i] = kin.T[i].motion(before) + kin.c[i] + kin.S[i] @ qdd[row : row + n]
+        row += n
+    return y, out

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinloop.algorithms.trees.articulated import cluster_subspace, sum_inertias
+from kinloop.algorithms.trees.articulated import cluster_subspace, with_armature
 from kinloop.algorithms.trees.kinematics import Motion, still
 from kinloop.clusters import ClusterTree
-from kinloop.spatial import Inertia
-from kinloop.spatial.linear import gram, total
-from kinloop.spatial.transform import Array
+from kinloop.linear import gram, total
+from kinloop.scalar import Array
+from kinloop.spatial import Inertia, total_inertia
 
 
 def cluster_crba(tree: ClusterTree, q: Array) -> Array:
@@ -26,11 +26,7 @@ def cluster_crba(tree: ClusterTree, q: Array) -> Array:
         S = cluster_subspace(top, cluster, kin)
         F = {i: beyond[i].apply(S[i]) for i in cluster.bodies}
         block = total([gram(S[i], F[i]) for i in cluster.bodies])
-        armature = top.armature[list(cluster.dofs)]
-        if np.any(armature != 0):
-            G = kin.embedding[k].G
-            block = block + gram(G, armature[:, None] * G)
-        M[cluster.v, cluster.v] = block
+        M[cluster.v, cluster.v] = with_armature(top, cluster, kin, block)
         _couple(tree, kin, k, F, M)
     return M
 
@@ -41,20 +37,20 @@ def _beyond(tree: ClusterTree, kin: Motion) -> list[Inertia]:
     parts: list[list[Inertia]] = [[I] for I in top.inertia]
     out = list(top.inertia)
     for cluster in reversed(tree.clusters):
-        carried: dict[int, list[Inertia]] = {}
+        inside: dict[int, list[Inertia]] = {}
         for i in reversed(cluster.bodies):
-            out[i] = sum_inertias(parts[i])
-            whole = sum_inertias([out[i], *carried.get(i, [])])
+            out[i] = total_inertia(parts[i])
+            whole = total_inertia([out[i], *inside.get(i, [])])
             parent = top.parent[i]
             if parent in cluster.bodies:
-                carried.setdefault(parent, []).append(whole.seen_from(kin.T[i]))
+                inside.setdefault(parent, []).append(whole.seen_from(kin.T[i]))
             elif parent >= 0:
                 parts[parent].append(whole.seen_from(kin.T[i]))
     return out
 
 
 def _couple(tree: ClusterTree, kin: Motion, k: int, F: dict[int, Array], M: Array) -> None:
-    """Carry the cluster's forces inward and meet the subspaces of the clusters below."""
+    """Blocks of M between cluster k and those below: what their joints feel of its forces F, propagated inward."""
     top = tree.top
     here = tree.clusters[k]
     forces = {i: [f] for i, f in F.items()}

@@ -3,7 +3,7 @@
 A force on frame e reaches cluster k through the propagator chi_e: the wrench its bodies feel while all
 joints beyond give way. Inward, with u_e the part that moves the cluster's own joint,
 
-    u_e = sum_i S_i^T chi_e(i),    chi_e -> chi_e - K u_e, carried to the output bodies        (1)
+    u_e = sum_i S_i^T chi_e(i),    chi_e -> chi_e - K u_e, propagated to the output bodies     (1)
 
 Outward, Omega_e is the acceleration of a cluster's bodies per unit force on e, for clusters that
 support e; two frames meet at their deepest common cluster:
@@ -16,17 +16,18 @@ Derivation: docs/algorithms/cluster_efpa.md, after [Chignoli2023, (57)-(67)] and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from kinloop.algorithms.trees.articulated import Articulated, articulate, carry_forces
+from kinloop.algorithms.trees.articulated import Articulated, articulate
 from kinloop.algorithms.trees.kinematics import Motion, still
 from kinloop.clusters import ClusterTree
+from kinloop.linear import join
 from kinloop.model.topology import Topology
+from kinloop.scalar import Array
 from kinloop.spatial import Transform
-from kinloop.spatial.transform import Array
 
 FrameAt = tuple[int, Transform]
 Propagator = dict[int, dict[int, Array]]
@@ -36,8 +37,8 @@ def cluster_efpa(tree: ClusterTree, q: Array, frames: Sequence[FrameAt]) -> Arra
     """J H^-1 J^T (6 m, 6 m) for frames given as (body, placement), each block in its frame's own axes."""
     kin = still(tree, q, turning=[b for b, _ in frames])
     art = articulate(tree, kin)
-    inward = [propagate(tree, kin, art, body, placement.force(np.eye(6))) for body, placement in frames]
-    outward = [respond(tree, kin, art, chi, u) for chi, u in inward]
+    inward = [propagate(tree, art, body, placement.force(np.eye(6))) for body, placement in frames]
+    outward = [respond(tree, kin, art, u)[0] for _, u in inward]
     m = len(frames)
     blocks: list[list[Array]] = [[np.zeros((6, 6)) for _ in range(m)] for _ in range(m)]
     for a in range(m):
@@ -52,10 +53,9 @@ def cluster_efpa(tree: ClusterTree, q: Array, frames: Sequence[FrameAt]) -> Arra
 
 
 def propagate(
-    tree: ClusterTree, kin: Motion, art: list[Articulated], body: int, f: Array
+    tree: ClusterTree, art: Sequence[Articulated], body: int, f: Array
 ) -> tuple[Propagator, dict[int, Array]]:
     """Equation (1) from a body to the world, for wrench columns f on it: chi per cluster, u per cluster."""
-    top = tree.top
     chi: Propagator = {}
     u: dict[int, Array] = {}
     k = tree.cluster_of[body]
@@ -63,39 +63,32 @@ def propagate(
     while k >= 0:
         a = art[k]
         chi[k] = here
-        u[k] = sum((a.S[i].T @ x for i, x in here.items()), start=np.zeros((a.cluster.m, *f.shape[1:])))
+        u[k] = a.felt(here)
         k = a.cluster.parent
         if k >= 0:
-            here = pass_on(top, a, kin, here, u[a.cluster.index])
+            here = a.pass_on(here, u[a.cluster.index])
     return chi, u
 
 
-def pass_on(top: Topology, a: Articulated, kin: Motion, forces: dict[int, Array], u: Array) -> dict[int, Array]:
-    """What the output bodies feel of forces on a cluster, its own joint giving way."""
-    carried = carry_forces(top, a, kin, forces)
-    out: dict[int, Array] = {}
-    for s, K in a.K.items():
-        left = carried[s] - K @ u if s in carried else -(K @ u)
-        out[top.parent[s] if a.lone else s] = kin.T[s].force(left) if a.lone else left
-    return out
-
-
 def respond(
-    tree: ClusterTree, kin: Motion, art: list[Articulated], chi: Propagator, u: dict[int, Array]
-) -> dict[int, dict[int, Array]]:
-    """Equation (2): accelerations of the bodies of each cluster that supports the frame."""
-    top = tree.top
+    tree: ClusterTree, kin: Motion, art: Sequence[Articulated], u: Mapping[int, Array]
+) -> tuple[dict[int, dict[int, Array]], dict[int, Array]]:
+    """Equation (2) for each cluster that supports the frame: Omega of its bodies, and y."""
     omega: dict[int, dict[int, Array]] = {}
-    for k in sorted(chi):
+    y: dict[int, Array] = {}
+    for k in sorted(u):
         a = art[k]
         above = omega.get(a.cluster.parent, {})
-        y = a.D.solve(driving(top, a, kin, u[k], above))
-        omega[k] = cluster_motion(top, a, kin, y, above)
-    return omega
+        y[k] = a.D.solve(a.left(u[k], a.handles.from_parent(above)))
+        omega[k] = response(tree.top, kin, a, y[k], above)
+    return omega, y
 
 
-def cluster_motion(top: Topology, a: Articulated, kin: Motion, y: Array, above: dict[int, Array]) -> dict[int, Array]:
-    """Motion of a cluster's bodies for its independent motion y, on top of what its output bodies do."""
+def response(top: Topology, kin: Motion, a: Articulated, y: Array, above: Mapping[int, Array]) -> dict[int, Array]:
+    """Motion of a cluster's bodies for its independent motion y, on top of the motion of bodies above that have one.
+
+    Linear in both: the outward step of `cluster_aba` without velocity products and gravity.
+    """
     qdd = kin.embedding[a.cluster.index].G @ y
     out: dict[int, Array] = {}
     row = 0
@@ -108,26 +101,15 @@ def cluster_motion(top: Topology, a: Articulated, kin: Motion, y: Array, above: 
     return out
 
 
-def driving(top: Topology, a: Articulated, kin: Motion, u: Array, above: dict[int, Array]) -> Array:
-    """u less what the acceleration of the output bodies already asks for."""
-    for s, W in a.W.items():
-        acceleration = above.get(top.parent[s] if a.lone else s)
-        if acceleration is not None:
-            u = u - W.T @ (kin.T[s].motion(acceleration) if a.lone else acceleration)
-    return u
-
-
 def force_response(tree: ClusterTree, q: Array, body: int, placement: Transform, f: Array) -> tuple[Array, Any]:
     """What a test force f on a frame does: H^-1 J^T f and f^T J H^-1 J^T f, in one inward and outward pass."""
     kin = still(tree, q, turning=[body])
     art = articulate(tree, kin)
-    _, u = propagate(tree, kin, art, body, placement.force(f))
-    top = tree.top
+    _, u = propagate(tree, art, body, placement.force(f))
     gain = sum((x @ art[k].D.solve(x) for k, x in u.items()), start=0.0)
     y: list[Array] = []
     acc: dict[int, Array] = {}
     for k, a in enumerate(art):
-        rest = driving(top, a, kin, u.get(k, np.zeros(a.cluster.m)), acc)
-        y.append(a.D.solve(rest))
-        acc |= cluster_motion(top, a, kin, y[k], acc)
-    return (np.concatenate(y) if y else np.zeros(0)), gain
+        y.append(a.D.solve(a.left(u.get(k, np.zeros(a.cluster.m)), a.handles.from_parent(acc))))
+        acc |= response(tree.top, kin, a, y[k], acc)
+    return join(y), gain

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinloop.algorithms.trees.cluster_aba import body_accelerations, body_bias
-from kinloop.algorithms.trees.kinematics import Motion, motion, scatter
+from kinloop.algorithms.trees.body_forces import body_bias
+from kinloop.algorithms.trees.kinematics import Motion, body_accelerations, motion, spanning_accelerations
 from kinloop.clusters import ClusterTree
-from kinloop.spatial.linear import total
-from kinloop.spatial.transform import Array
+from kinloop.linear import join, total
+from kinloop.scalar import Array
 
 
 def cluster_rnea(tree: ClusterTree, q: Array, v: Array, a: Array, f_ext: Array | None = None) -> Array:
@@ -28,13 +28,7 @@ def cluster_rnea(tree: ClusterTree, q: Array, v: Array, a: Array, f_ext: Array |
     joint = spanning_forces(tree, kin, net)
     if np.any(top.armature != 0):
         joint = joint + top.armature * spanning_accelerations(tree, kin, a)
-    parts = [e.G.T @ joint[list(c.dofs)] for c, e in zip(tree, kin.embedding, strict=True)]
-    return np.concatenate(parts) if parts else np.zeros(0)
-
-
-def spanning_accelerations(tree: ClusterTree, kin: Motion, a: Array) -> Array:
-    """qdd = G a + g."""
-    return scatter(tree, [e.G @ a[c.v] + e.g for c, e in zip(tree, kin.embedding, strict=True)])
+    return join([e.G.T @ joint[list(c.dofs)] for c, e in zip(tree, kin.embedding, strict=True)])
 
 
 def joint_wrenches(tree: ClusterTree, kin: Motion, net: list[Array]) -> list[Array]:
@@ -51,9 +45,7 @@ def joint_wrenches(tree: ClusterTree, kin: Motion, net: list[Array]) -> list[Arr
 
 def spanning_forces(tree: ClusterTree, kin: Motion, net: list[Array]) -> Array:
     """S_i^T f_i of every tree joint."""
-    f = joint_wrenches(tree, kin, net)
-    parts = [kin.S[i].T @ f[i] for i in range(len(f))]
-    return np.concatenate(parts) if parts else np.zeros(0)
+    return join([S.T @ f for S, f in zip(kin.S, joint_wrenches(tree, kin, net), strict=True)])
 
 
 def bias_force(tree: ClusterTree, q: Array, v: Array, f_ext: Array | None = None) -> Array:

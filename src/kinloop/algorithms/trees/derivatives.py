@@ -1,6 +1,6 @@
 """Derivatives of inverse and forward dynamics along closed motions.
 
-A step in the tangent space moves q by G dy: loops stay closed, v and a (or tau) are held. The partials
+A step in the tangent space moves q by G dy: loops stay closed, v and a (or tau) stay as they are. The partials
 of inverse dynamics come from the graph; forward dynamics follows from them,
 
     da/dx = -M^-1 d tau(q, v, a)/dx  for x = q, v,    da/dtau = M^-1.
@@ -10,8 +10,6 @@ Derivation: docs/algorithms/derivatives.md.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
 from kinloop import scalar as sc
@@ -19,22 +17,17 @@ from kinloop.algorithms.trees.cluster_aba import cluster_aba
 from kinloop.algorithms.trees.cluster_crba import cluster_crba
 from kinloop.algorithms.trees.cluster_rnea import cluster_rnea
 from kinloop.algorithms.trees.factorization import inverse_mass_matrix
+from kinloop.algorithms.trees.kinematics import position_rate
 from kinloop.clusters import ClusterTree
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 
 def tangent_directions(tree: ClusterTree, q: Array) -> list[Array]:
     """dq/dt for a unit velocity of each independent coordinate, loops kept closed."""
-    top = tree.top
     G = tree.spanning_jacobian(q)
-    out = []
-    for k in range(tree.nv):
-        rates = [t.rate(q[a], G[b, k]) for t, a, b in zip(top.types, top.q_of, top.v_of, strict=True)]
-        out.append(np.concatenate(rates))
-    return out
+    return [position_rate(tree.top, q, G[:, k]) for k in range(tree.nv)]
 
 
-@lru_cache(maxsize=32)
 def _traced(tree: ClusterTree) -> sc.Function:
     sizes = {"q": tree.top.nq, "v": tree.nv, "a": tree.nv}
     return sc.trace(lambda q, v, a: dict(zip(("dq", "dv"), partials(tree, q, v, a), strict=True)), sizes)
@@ -43,16 +36,17 @@ def _traced(tree: ClusterTree) -> sc.Function:
 def partials(tree: ClusterTree, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
     """d tau/dq and d tau/dv at constant a, however a came about."""
     if not sc.is_symbolic(q, v, a):
-        return _traced(tree)(q, v, a)
+        dq, dv = tree.once(_traced)(q, v, a)
+        return dq, dv
     if not tree.nv:
         return np.zeros((0, 0)), np.zeros((0, 0))
-    # Symbols of its own hold a still: with a = forward dynamics the trace would fold tau back to what it was.
+    # Symbols of its own keep a constant: with a = forward dynamics the trace would fold tau back to what it was.
     graph = next(x.graph for x in (*q, *v, *a) if isinstance(x, sc.Symbol))
-    held = graph.inputs("held acceleration", tree.nv)
-    tau = cluster_rnea(tree, q, v, held)
+    constant = graph.inputs("constant acceleration", tree.nv)
+    tau = cluster_rnea(tree, q, v, constant)
     dq = [sc.jvp(tau, q, direction) for direction in tangent_directions(tree, q)]
     dv = [sc.jvp(tau, v, unit) for unit in np.eye(tree.nv)]
-    back = dict(zip(held, a, strict=True))
+    back = dict(zip(constant, a, strict=True))
     return sc.substitute(np.stack(dq, axis=1), back), sc.substitute(np.stack(dv, axis=1), back)
 
 

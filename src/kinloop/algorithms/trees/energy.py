@@ -8,7 +8,7 @@ import numpy as np
 
 from kinloop.algorithms.trees.kinematics import motion, world_poses
 from kinloop.clusters import ClusterTree
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 
 def kinetic_energy(tree: ClusterTree, q: Array, v: Array) -> Any:
@@ -26,17 +26,18 @@ def kinetic_energy(tree: ClusterTree, q: Array, v: Array) -> Any:
 def center_of_mass(tree: ClusterTree, q: Array) -> Array:
     """Centre of mass in the world [m]."""
     top = tree.top
-    moment: Any = np.zeros(3)
-    for mass, com, T in zip(top.mass, top.com, world_poses(top, q), strict=True):
-        moment = moment + mass * (T.p + T.R @ com)
-    return moment / sum(top.mass)
+    moment = np.zeros(3)
+    for mass, at, T in zip(top.mass, top.com, world_poses(top, q), strict=True):
+        moment = moment + mass * (T.p + T.R @ at)
+    com: Array = moment / sum(top.mass)
+    return com
 
 
 def potential_energy(tree: ClusterTree, q: Array) -> Any:
     """Potential energy in gravity [J], zero at the world's origin."""
     top = tree.top
     total: Any = 0.0
-    for mass, com, T in zip(top.mass, top.com, world_poses(top, q), strict=True):
+    for mass, at, T in zip(top.mass, top.com, world_poses(top, q), strict=True):
         total = total - mass * (top.mechanism.gravity @ (T.p + T.R @ com))
     return total
 
@@ -45,7 +46,7 @@ def momentum(tree: ClusterTree, q: Array, v: Array) -> Array:
     """Spatial momentum about the world's origin, in world axes [N m s, N s]."""
     top = tree.top
     kin = motion(tree, q, v, turning=range(len(top)))
-    total: Any = np.zeros(6)
+    total = np.zeros(6)
     for I, u, T in zip(top.inertia, kin.v, world_poses(top, q), strict=True):
         total = total + T.force(I.apply(u))
     return total

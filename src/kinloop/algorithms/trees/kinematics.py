@@ -13,10 +13,11 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree, Embedding
 from kinloop.errors import unknown
+from kinloop.linear import join
 from kinloop.model.frame import WORLD
 from kinloop.model.topology import Topology
+from kinloop.scalar import Array
 from kinloop.spatial import Transform, cross_motion
-from kinloop.spatial.transform import Array
 
 FrameAt = tuple[int, Transform]
 """A frame: the body it is fixed to, and its pose in that body's frame."""
@@ -35,8 +36,9 @@ class Motion(NamedTuple):
 def joint_pose(top: Topology, i: int, q: Array, turning: Collection[int] = ()) -> Transform:
     """The pose of body i in its parent's frame.
 
-    A body whose spin nobody can see (`Topology.spins_unseen`) stays in its placement frame, unless it
-    is named in `turning`: its inertia and subspace are the same there, and constant.
+    A body that is symmetric about its own revolute axis and carries nothing (`Topology.spins_unseen`) looks the
+    same at every angle: its frame is left where it is at angle zero, so that its inertia and subspace are constant.
+    Bodies named in `turning` have their true frames.
     """
     if top.spins_unseen[i] and i not in turning:
         return top.placement[i]
@@ -60,9 +62,9 @@ def motion(tree: ClusterTree, q: Array, v: Array, turning: Collection[int] = ())
             velocity.append(own)
             c.append(bias)
         else:
-            carried = T[i].motion(velocity[parent])
-            velocity.append(carried + own)
-            c.append(cross_motion(carried, own) + bias)
+            before = T[i].motion(velocity[parent])
+            velocity.append(before + own)
+            c.append(cross_motion(before, own) + bias)
     return Motion(T, S, velocity, c, embedding)
 
 
@@ -85,6 +87,33 @@ def scatter(tree: ClusterTree, parts: Sequence[Array]) -> Array:
     for cluster, part in zip(tree, parts, strict=True):
         out[list(cluster.dofs)] = part
     return out
+
+
+def position_rate(top: Topology, q: Array, qd: Array) -> Array:
+    """dq/dt for the spanning velocity qd."""
+    return join([t.rate(q[a], qd[b]) for t, a, b in zip(top.types, top.q_of, top.v_of, strict=True)])
+
+
+def world_acceleration(top: Topology) -> Array:
+    """The acceleration of the world, minus gravity: bodies at rest accelerate upward."""
+    return np.concatenate([np.zeros(3), -top.mechanism.gravity])
+
+
+def spanning_accelerations(tree: ClusterTree, kin: Motion, a: Array) -> Array:
+    """qdd = G a + g."""
+    return scatter(tree, [e.G @ a[c.v] + e.g for c, e in zip(tree, kin.embedding, strict=True)])
+
+
+def body_accelerations(tree: ClusterTree, kin: Motion, a: Array) -> list[Array]:
+    """Spatial accelerations of all bodies for given independent accelerations."""
+    top = tree.top
+    ground = world_acceleration(top)
+    qdd = scatter(tree, [e.G @ a[c.v] for c, e in zip(tree, kin.embedding, strict=True)])
+    acc: list[Array] = []
+    for i, parent in enumerate(top.parent):
+        before = ground if parent < 0 else acc[parent]
+        acc.append(kin.T[i].motion(before) + kin.c[i] + kin.S[i] @ qdd[top.v_of[i]])
+    return acc
 
 
 def world_poses(top: Topology, q: Array) -> list[Transform]:
@@ -114,14 +143,14 @@ def frame_pose(tree: ClusterTree, q: Array, body: int, placement: Transform) -> 
     return T.then(placement)
 
 
-def spanning_frame_jacobian(top: Topology, T: Sequence[Transform], S: Sequence[Array], body: int, placement) -> Array:
+def spanning_frame_jacobian(top: Topology, kin: Motion, body: int, placement: Transform) -> Array:
     """J (6, n_spanning): twist of a frame, in its own axes, per unit of spanning velocity."""
     columns: dict[int, Array] = {}
     reach = placement
     i = body
     while i >= 0:
-        columns[i] = reach.motion(S[i])
-        reach = T[i].then(reach)
+        columns[i] = reach.motion(kin.S[i])
+        reach = kin.T[i].then(reach)
         i = top.parent[i]
     blocks = [columns.get(i, np.zeros((6, t.nv))) for i, t in enumerate(top.types)]
     return np.concatenate(blocks, axis=1)
@@ -130,7 +159,7 @@ def spanning_frame_jacobian(top: Topology, T: Sequence[Transform], S: Sequence[A
 def frame_jacobian(tree: ClusterTree, q: Array, body: int, placement: Transform) -> Array:
     """J (6, nv): twist of a frame in its own axes, angular first, per unit of independent velocity."""
     kin = still(tree, q, turning=(body,))
-    J = spanning_frame_jacobian(tree.top, kin.T, kin.S, body, placement)
+    J = spanning_frame_jacobian(tree.top, kin, body, placement)
     return np.concatenate([J[:, list(c.dofs)] @ e.G for c, e in zip(tree, kin.embedding, strict=True)], axis=1)
 
 
@@ -153,8 +182,8 @@ def frame_jacobian_rate(tree: ClusterTree, q: Array, v: Array, body: int, placem
     top = tree.top
     if not sc.is_symbolic(q, v):
         sizes = {"q": top.nq, "v": tree.nv}
-        rate = sc.trace(lambda q, v: frame_jacobian_rate(tree, q, v, body, placement), sizes)
-        return rate(q, v)
+        traced = sc.trace(lambda q, v: frame_jacobian_rate(tree, q, v, body, placement), sizes)
+        rate: Array = traced(q, v)
+        return rate
     qd = scatter(tree, [tree.embedding(c, q, v).qd for c in tree])
-    rates = [t.rate(q[a], qd[b]) for t, a, b in zip(top.types, top.q_of, top.v_of, strict=True)]
-    return sc.jvp(frame_jacobian(tree, q, body, placement), q, np.concatenate(rates))
+    return sc.jvp(frame_jacobian(tree, q, body, placement), q, position_rate(top, q, qd))

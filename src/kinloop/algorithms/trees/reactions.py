@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinloop.algorithms.trees.cluster_aba import body_accelerations, body_bias
-from kinloop.algorithms.trees.cluster_rnea import joint_wrenches, spanning_accelerations
-from kinloop.algorithms.trees.kinematics import motion, world_poses
+from kinloop.algorithms.trees.body_forces import body_bias
+from kinloop.algorithms.trees.cluster_rnea import joint_wrenches
+from kinloop.algorithms.trees.kinematics import body_accelerations, motion, spanning_accelerations, world_poses
 from kinloop.clusters import ClusterTree
 from kinloop.model import stacked_rows
 from kinloop.spatial.transform import Array

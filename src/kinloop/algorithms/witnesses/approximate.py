@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +19,8 @@ from kinloop.algorithms.trees.cluster_rnea import cluster_rnea
 from kinloop.clusters import ClusterTree, grow, neutral
 from kinloop.errors import MethodError
 from kinloop.model.mechanism import Mechanism
+from kinloop.scalar import Array
 from kinloop.spatial import Transform
-from kinloop.spatial.transform import Array
 
 
 class IndependentTree(NamedTuple):
@@ -33,12 +32,15 @@ class IndependentTree(NamedTuple):
     bodies: list[int]
 
 
-@lru_cache(maxsize=64)
 def independent_tree(tree: ClusterTree, reflect: bool) -> IndependentTree:
     """The tree of independent joints, with or without reflected inertias."""
+    return tree.once(_independent_tree, reflect)
+
+
+def _independent_tree(tree: ClusterTree, reflect: bool) -> IndependentTree:
     top, chosen = tree.top, set(tree.independent_dofs)
     if top.open:
-        raise MethodError(f"approximate methods take figures as they are; {', '.join(top.open)} cannot be left open")
+        raise MethodError(f"approximate methods take parameters as they are; {', '.join(top.open)} cannot be left open")
     kept = [i for i in range(len(top)) if all(d in chosen for d in range(top.v_of[i].start, top.v_of[i].stop))]
     for i in kept:
         if top.parent[i] >= 0 and top.parent[i] not in kept:
@@ -78,11 +80,16 @@ def reflected_inertia(tree: ClusterTree, kept: Sequence[int]) -> Array:
     return out
 
 
-def _on_tree(ind: IndependentTree, algorithm: Callable, q: Array, v: Array, x: Array, f_ext: Array | None) -> Array:
+def _on_tree(
+    ind: IndependentTree, algorithm: Callable[..., Array], q: Array, v: Array, x: Array, f_ext: Array | None
+) -> Array:
     """An algorithm (q, v, tau or a) on the independent tree, with velocities in the robot's order."""
     order = ind.velocities
-    found = algorithm(ind.tree, q[ind.positions], v[order], x[order], None if f_ext is None else f_ext[ind.bodies])
-    return found[np.argsort(order)]
+    found: Array = algorithm(
+        ind.tree, q[ind.positions], v[order], x[order], None if f_ext is None else f_ext[ind.bodies]
+    )
+    back: Array = found[np.argsort(order)]
+    return back
 
 
 def approximate_aba(tree: ClusterTree, q: Array, v: Array, tau: Array, f_ext: Array | None = None) -> Array:

@@ -1,6 +1,6 @@
 """Constrained motion with L from another algorithm than PV's own: extended force propagators, or KJR.
 
-The passes are those of `pv`; only L = J M^-1 J^T is made as `efpa_rows` and `kjr` make it. Baselines.
+The passes are those of `pv`; only L = J M^-1 J^T is made as `efpa` and `kjr` make it. Baselines.
 """
 
 from __future__ import annotations
@@ -9,14 +9,25 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kinloop.algorithms.constrained.delassus import delassus, places, row_sizes, with_multipliers
 from kinloop.algorithms.constrained.motion_constraints import Placed
-from kinloop.algorithms.constrained.multipliers import solve_rows
-from kinloop.algorithms.constrained.passes import Solution, Start, free_values, push, roll_out, start
-from kinloop.algorithms.constrained.pv import delassus, join, offsets, row_sizes, with_multipliers
+from kinloop.algorithms.constrained.multipliers import ROUNDING_OF_DIFFERENCES, solve_rows
+from kinloop.algorithms.constrained.passes import (
+    Solution,
+    Unconstrained,
+    accelerations,
+    missing,
+    propagate_all,
+    unconstrained,
+)
 from kinloop.algorithms.witnesses.efpa import efpa_delassus, split
 from kinloop.algorithms.witnesses.kjr import kjr_delassus
 from kinloop.clusters import ClusterTree
-from kinloop.spatial.transform import Array
+from kinloop.linear import join
+from kinloop.scalar import Array
+
+DEPENDENT = 1e-10
+"""A pivot below this part of its diagonal entry is dependent: ends that cancel leave more rounding than PV does."""
 
 
 def constrained_efpa(
@@ -30,21 +41,29 @@ def constrained_efpa(
     by: str = "efpa",
 ) -> Solution:
     """Accelerations and multipliers; `by` is "efpa" or "kjr"."""
-    s = start(tree, q, v, tau, placed, f_ext)
-    pushed, at = [push(tree, s.kin, s.art, h) for h in s.held], offsets(s.held)
-    r = join([h.k - x for h, x in zip(s.held, free_values(tree, s), strict=True)])
-    L = (efpa_delassus if by == "efpa" else kjr_delassus)(tree, s.kin, s.art, s.held)
-    # differences of ends leave rounding of the size of each end's own L
-    size = 0.0 if L.dtype == object else 1e7 * row_sizes(s) + 1e7 * _ends(tree, s)
-    multipliers, residual, lost = solve_rows(L, r, plan, size=size, tolerance=1e-10)
-    a = roll_out(tree, s.kin, s.art, with_multipliers(s.u, pushed, at, multipliers))
+    s = unconstrained(tree, q, v, tau, placed, f_ext)
+    propagated, at = propagate_all(tree, s.kin, s.art, s.constraints), places(s.constraints)
+    r = missing(tree, s)
+    if by == "efpa":
+        L = efpa_delassus(tree, s.kin, s.art, s.constraints)
+    else:
+        L = kjr_delassus(tree, s.art, s.constraints)
+    size = 0.0 if L.dtype == object else row_sizes(s.art, s.constraints) + _ends(tree, s)
+    multipliers, residual, lost = solve_rows(
+        L, r, plan, size=size, tolerance=DEPENDENT, rounding=ROUNDING_OF_DIFFERENCES
+    )
+    a = accelerations(tree, s.kin, s.art, with_multipliers(s.u, propagated, at, multipliers))
     return Solution(a, multipliers, residual, lost)
 
 
-def _ends(tree: ClusterTree, s: Start) -> Array:
-    """The diagonal of L for every end alone, summed (numbers only)."""
+def _ends(tree: ClusterTree, s: Unconstrained) -> Array:
+    """The diagonal of L for every end alone, summed (numbers only): what cancels where two ends meet."""
     parts = []
-    for h in s.held:
-        alone = [delassus(s.art, [push(tree, s.kin, s.art, e)], offsets([e]), range(len(tree))) for e in split(tree, h)]
-        parts.append(sum((np.diag(x) for x in alone), start=np.zeros(h.size)))
+    for w in s.constraints:
+        ends = split(tree, w)
+        alone = [
+            delassus(s.art, [p], places([e]), range(len(tree)))
+            for e, p in zip(ends, propagate_all(tree, s.kin, s.art, ends), strict=True)
+        ]
+        parts.append(sum((np.diag(x) for x in alone), start=np.zeros(w.size)))
     return join(parts)

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kinloop.algorithms.constrained.motion_constraints import Closure, Placed, Point, Rows
+from kinloop.algorithms.constrained.motion_constraints import Closure, Placed, Point, Rows, Weld
 from kinloop.algorithms.constrained.passes import Solution
 from kinloop.algorithms.trees.kinematics import FrameAt, world_poses
 from kinloop.algorithms.witnesses.dense_kkt import (
+    RANK,
     dense_jacobian,
     loop_rows,
     solve_constrained,
@@ -21,8 +22,11 @@ from kinloop.algorithms.witnesses.dense_kkt import (
     world_jacobians,
 )
 from kinloop.clusters import ClusterTree
+from kinloop.scalar import Array
 from kinloop.spatial import Transform, cross_motion
-from kinloop.spatial.transform import Array
+
+ROUNDING = 1e-13
+"""Entries of J G below this part of what they are made of are rounding."""
 
 
 def dense_kkt(
@@ -35,7 +39,7 @@ def dense_kkt(
     J = np.concatenate([r[0] for r in rows]) if rows else np.zeros((0, len(H)))
     k = np.concatenate([r[1] for r in rows]) if rows else np.zeros(0)
     size = np.outer(np.max(_sizes(tree, q, qd, placed), axis=1, initial=0.0), np.max(np.abs(G), axis=0, initial=0.0))
-    JG = np.where(np.abs(J @ G) > 1e-13 * size, J @ G, 0.0)  # rows of rounding are rows of zeros
+    JG = np.where(np.abs(J @ G) > ROUNDING * size, J @ G, 0.0)  # rows of rounding are rows of zeros
     a, multipliers = solve_constrained(G.T @ H @ G, tau - G.T @ (c + H @ g), JG, k - J @ g)
     return Solution(a, multipliers, k - J @ (G @ a + g))
 
@@ -66,7 +70,7 @@ def projected(tree: ClusterTree, q: Array, v: Array, f_ext: Array | None) -> tup
     G = dense_jacobian(tree, q)
     H, c = spanning_dynamics(tree, q, G @ v, f_ext)
     K, k = loop_rows(tree, q, G @ v)
-    free = np.linalg.lstsq(K, k, rcond=1e-9)[0] if K.size else np.zeros(len(H))
+    free = np.linalg.lstsq(K, k, rcond=RANK)[0] if K.size else np.zeros(len(H))
     return G, free - G @ free[tree.independent_dofs], H, c
 
 
@@ -85,7 +89,6 @@ def dense_rows(tree: ClusterTree, q: Array, qd: Array, placed: Placed) -> tuple[
     if isinstance(c, Point):
         return _point(tree, q, qd, placed)
     T, J, bias = _twist(tree, q, qd, placed.frame)
-    error = None
     if placed.other is not None:
         T_o, J_o, bias_o = _twist(tree, q, qd, placed.other)
         X = T.matrix() @ np.linalg.inv(T_o.matrix())
@@ -94,16 +97,14 @@ def dense_rows(tree: ClusterTree, q: Array, qd: Array, placed: Placed) -> tuple[
         J = J - X @ J_o
         T = T_o.inverse().then(T)
     K = c.K if isinstance(c, Rows) else np.eye(6)
-    given = c.k if isinstance(c, Rows) else c.acceleration  # type: ignore[attr-defined]
-    k = (np.zeros(len(K)) if given is None else given) - K @ bias
-    if c.stabilize:  # type: ignore[attr-defined]
-        if not isinstance(c, Rows) and c.at is not None:  # type: ignore[attr-defined]
-            at = c.at  # type: ignore[attr-defined]
+    k = (np.zeros(len(K)) if c.wanted is None else c.wanted) - K @ bias
+    if c.stabilize:
+        k = k - 2.0 / c.period * (K @ (J @ qd))
+        if isinstance(c, Weld) and c.at is not None:
+            at = np.asarray(c.at)
             R = at[:3, :3].T @ T.R
             turn = 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-            error = np.concatenate([turn, T.R.T @ (T.p - at[:3, 3])])
-        k = k - 2.0 / c.period * (K @ (J @ qd))  # type: ignore[attr-defined]
-        k = k if error is None else k - error / c.period**2  # type: ignore[attr-defined]
+            k = k - np.concatenate([turn, T.R.T @ (T.p - at[:3, 3])]) / c.period**2
     return K @ J, k
 
 
@@ -124,15 +125,14 @@ def _point(tree: ClusterTree, q: Array, qd: Array, placed: Placed) -> tuple[Arra
     c = placed.constraint
     assert isinstance(c, Point) and placed.frame is not None
     T, J, k = _origin(tree, q, qd, placed.frame)
-    error = None if c.at is None else T.p - c.at
+    error = None if c.at is None else T.p - np.asarray(c.at)
     if placed.other is not None:
         T_o, J_o, k_o = _origin(tree, q, qd, placed.other)
         J, k, error = J - J_o, k - k_o, T.p - T_o.p
     k = -k
     if c.stabilize:
         k = k - 2.0 / c.period * (J @ qd) - (0.0 if error is None else error / c.period**2)
-    given = np.zeros(3) if c.acceleration is None else c.acceleration
-    return T.R.T @ J, T.R.T @ k + given
+    return T.R.T @ J, T.R.T @ k + (np.zeros(3) if c.wanted is None else c.wanted)
 
 
 def _origin(tree: ClusterTree, q: Array, qd: Array, frame: FrameAt) -> tuple[Transform, Array, Array]:

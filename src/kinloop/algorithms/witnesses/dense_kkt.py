@@ -3,7 +3,7 @@
     H = sum_i J_i^T I_i J_i,   c = sum_i J_i^T (I_i dJ_i qd + v_i x* I_i v_i),
     [H K^T; K 0] [qdd; -lambda] = [tau - c; k]
 
-Nothing here is shared with the recursive algorithms but the mechanism's own figures and the loop rows
+Nothing here is shared with the recursive algorithms but the mechanism's own parameters and the loop rows
 (phi, K, k), which are tested against geometry. Redundant rows stay in: the motion comes from the null
 space of K, the multipliers are the shortest that explain it.
 """
@@ -14,12 +14,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kinloop.algorithms.trees.kinematics import world_poses
+from kinloop.algorithms.trees.kinematics import world_acceleration, world_poses
 from kinloop.clusters import ClusterTree
 from kinloop.model import stacked_rows
 from kinloop.model.topology import Topology
+from kinloop.scalar import Array
 from kinloop.spatial import Transform, cross_force, cross_motion
-from kinloop.spatial.transform import Array
 
 
 def world_jacobians(top: Topology, q: Array) -> list[Array]:
@@ -39,7 +39,7 @@ def spanning_dynamics(tree: ClusterTree, q: Array, qd: Array, f_ext: Array | Non
     poses, J = world_poses(top, q), world_jacobians(top, q)
     H, c = np.diag(top.armature.astype(float)), np.zeros(top.n_spanning)
     bias: list[Array] = []
-    ground = np.concatenate([np.zeros(3), -top.mechanism.gravity])
+    ground = world_acceleration(top)
     for i, parent in enumerate(top.parent):
         T = poses[i]
         X = T.matrix()
@@ -56,6 +56,10 @@ def spanning_dynamics(tree: ClusterTree, q: Array, qd: Array, f_ext: Array | Non
     return H, c
 
 
+RANK = 1e-9
+"""Singular values of all rows below this part of the largest are zero, where the rank is not known beforehand."""
+
+
 def loop_rows(tree: ClusterTree, q: Array, qd: Array) -> tuple[Array, Array]:
     """K and k of all embedded loops and couplings: every row, weighted so that sizes compare."""
     parts = [p for cluster in tree for p in cluster.parts]
@@ -68,7 +72,7 @@ def solve_constrained(H: Array, right: Array, K: Array, k: Array, rank: int | No
     """qdd and lambda of H qdd = right + K^T lambda, K qdd = k, for any rows K, of known rank or as numbers say."""
     U, s, Vt = np.linalg.svd(K) if K.size else (np.zeros((0, 0)), np.zeros(0), np.eye(len(H)))
     if rank is None:
-        rank = int(np.sum(s > 1e-9 * max(s[0], 1e-300))) if len(s) else 0
+        rank = int(np.sum(s > RANK * max(s[0], 1e-300))) if len(s) else 0
     particular = Vt[:rank].T @ ((U[:, :rank].T @ k) / s[:rank]) if rank else np.zeros(len(H))
     N = Vt[rank:].T
     z = np.linalg.solve(N.T @ H @ N, N.T @ (right - H @ particular)) if N.shape[1] else np.zeros(0)
@@ -88,7 +92,7 @@ def dense_kkt_spanning(
     tree: ClusterTree, q: Array, v: Array, tau: Array, f_ext: Array | None = None
 ) -> tuple[Array, Array]:
     """Spanning accelerations and multipliers of the weighted rows."""
-    qd = dense_velocity(tree, q, v)
+    qd = dense_jacobian(tree, q) @ v
     H, c = spanning_dynamics(tree, q, qd, f_ext)
     K, k = loop_rows(tree, q, qd)
     applied = np.zeros(tree.top.n_spanning)
@@ -105,10 +109,6 @@ def dense_jacobian(tree: ClusterTree, q: Array) -> Array:
     return np.linalg.solve(N[tree.independent_dofs].T, N.T).T if N.shape[1] else np.zeros((n, 0))
 
 
-def dense_velocity(tree: ClusterTree, q: Array, v: Array) -> Array:
-    return dense_jacobian(tree, q) @ v
-
-
 def dense_inverse_dynamics(tree: ClusterTree, q: Array, v: Array, a: Array, f_ext: Array | None = None) -> Array:
     """tau = G^T (H qdd + c), with qdd the closed acceleration whose independent part is a."""
     G = dense_jacobian(tree, q)
@@ -116,10 +116,12 @@ def dense_inverse_dynamics(tree: ClusterTree, q: Array, v: Array, a: Array, f_ex
     K, k = loop_rows(tree, q, G @ v)
     free, _ = solve_constrained(np.eye(len(H)), np.zeros(len(H)), K, k, len(H) - tree.nv)
     qdd = free + G @ (a - free[tree.independent_dofs])
-    return G.T @ (H @ qdd + c)
+    tau: Array = G.T @ (H @ qdd + c)
+    return tau
 
 
 def dense_mass_matrix(tree: ClusterTree, q: Array) -> Array:
+    """M = G^T H G."""
     G = dense_jacobian(tree, q)
     H, _ = spanning_dynamics(tree, q, np.zeros(len(G)))
     return G.T @ H @ G

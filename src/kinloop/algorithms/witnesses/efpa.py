@@ -16,25 +16,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinloop.algorithms.constrained.constraint_wrenches import Held
+from kinloop.algorithms.constrained.constraint_wrenches import ConstraintWrenches
+from kinloop.algorithms.constrained.delassus import places
 from kinloop.algorithms.constrained.motion_constraints import Placed
-from kinloop.algorithms.constrained.passes import Pushed, push
-from kinloop.algorithms.constrained.pv import offsets
-from kinloop.algorithms.constrained.pv_osim import at_rest
+from kinloop.algorithms.constrained.passes import Propagated, at_rest, propagate_rows
+from kinloop.algorithms.trees import cluster_efpa
 from kinloop.algorithms.trees.articulated import Articulated
-from kinloop.algorithms.trees.cluster_efpa import driving
 from kinloop.algorithms.trees.kinematics import Motion
 from kinloop.clusters import ClusterTree
-from kinloop.spatial.linear import Factor, gram
-from kinloop.spatial.transform import Array
+from kinloop.linear import Factor, gram
+from kinloop.scalar import Array
 
 
 class End(NamedTuple):
     """One end of a constraint: its wrenches inward, its accelerations outward, its first cluster."""
 
     constraint: int
-    held: Held
-    pushed: Pushed
+    rows: ConstraintWrenches
+    inward: Propagated
     omega: dict[int, dict[int, Array]]
     y: dict[int, Array]
 
@@ -42,7 +41,7 @@ class End(NamedTuple):
 def efpa(tree: ClusterTree, q: Array, placed: Sequence[Placed]) -> Array:
     """J M^-1 J^T (m, m) of the constraints' rows."""
     r = at_rest(tree, q, placed)
-    return efpa_delassus(tree, r.kin, r.art, r.held)
+    return efpa_delassus(tree, *r)
 
 
 def efpa_solve(tree: ClusterTree, q: Array, x: Array, placed: Sequence[Placed]) -> Array:
@@ -50,13 +49,16 @@ def efpa_solve(tree: ClusterTree, q: Array, x: Array, placed: Sequence[Placed]) 
     return Factor(efpa(tree, q, placed)).solve(np.asarray(x))
 
 
-def efpa_delassus(tree: ClusterTree, kin: Motion, art: list[Articulated], held: Sequence[Held]) -> Array:
-    at = offsets(held)
-    ends = [_end(tree, kin, art, c, one) for c, h in enumerate(held) for one in split(tree, h)]
+def efpa_delassus(
+    tree: ClusterTree, kin: Motion, art: Sequence[Articulated], constraints: Sequence[ConstraintWrenches]
+) -> Array:
+    """J M^-1 J^T of constraints whose wrenches are known."""
+    at = places(constraints)
+    ends = [_end(tree, kin, art, c, one) for c, w in enumerate(constraints) for one in split(tree, w)]
     L = np.full((at[-1].stop if at else 0,) * 2, 0.0, dtype=object if any(_symbolic(e) for e in ends) else float)
     for n, a in enumerate(ends):
         for b in ends[n:]:
-            common = [k for k in a.pushed.u if k in b.pushed.u]
+            common = [k for k in a.inward.u if k in b.inward.u]
             if not common:
                 continue
             block = _meet(tree, kin, a, b, max(common))
@@ -68,49 +70,34 @@ def efpa_delassus(tree: ClusterTree, kin: Motion, art: list[Articulated], held: 
 
 
 def _symbolic(e: End) -> bool:
-    return any(u.dtype == object for u in e.pushed.u.values())
+    return any(u.dtype == object for u in e.inward.u.values())
 
 
-def split(tree: ClusterTree, h: Held) -> list[Held]:
+def split(tree: ClusterTree, w: ConstraintWrenches) -> list[ConstraintWrenches]:
     """A constraint as ends with one path to the world each."""
-    out = [h._replace(ends={i: f}, joints={}) for i, f in h.ends.items()]
+    out = [w._replace(ends={i: f}, joints={}) for i, f in w.ends.items()]
     for c in tree:
-        mine = {d: h.joints[d] for d in c.dofs if d in h.joints}
+        mine = {d: w.joints[d] for d in c.dofs if d in w.joints}
         if mine:
-            out.append(h._replace(ends={}, joints=mine))
+            out.append(w._replace(ends={}, joints=mine))
     return out
 
 
-def _end(tree: ClusterTree, kin: Motion, art: list[Articulated], constraint: int, h: Held) -> End:
+def _end(tree: ClusterTree, kin: Motion, art: Sequence[Articulated], constraint: int, rows: ConstraintWrenches) -> End:
     """Inward and outward pass of one end."""
-    pushed = push(tree, kin, art, h)
-    omega: dict[int, dict[int, Array]] = {}
-    rates: dict[int, Array] = {}
-    for k in sorted(pushed.u):
-        a = art[k]
-        above = omega.get(a.cluster.parent, {})
-        rates[k] = a.D.solve(driving(tree.top, a, kin, pushed.u[k], above))
-        qdd = kin.embedding[k].G @ rates[k]
-        motion: dict[int, Array] = {}
-        row = 0
-        for i in a.cluster.bodies:
-            n, parent = tree.top.types[i].nv, tree.top.parent[i]
-            own = kin.S[i] @ qdd[row : row + n]
-            row += n
-            before = motion.get(parent, above.get(parent))
-            motion[i] = own if before is None else kin.T[i].motion(before) + own
-        omega[k] = motion
-    return End(constraint, h, pushed, omega, rates)
+    inward = propagate_rows(tree, kin, art, rows)
+    omega, y = cluster_efpa.respond(tree, kin, art, inward.u)
+    return End(constraint, rows, inward, omega, y)
 
 
 def _meet(tree: ClusterTree, kin: Motion, a: End, b: End, k: int) -> Array:
     """(1) at cluster k, with the joint forces of an end that starts there."""
-    chi = a.pushed.chi[k]
-    block = np.zeros((a.held.size, b.held.size))
+    chi = a.inward.chi[k]
+    block = np.zeros((a.rows.size, b.rows.size))
     for i, f in chi.items():
         block = block + (gram(f, b.omega[k][i]) if a is b and len(chi) == 1 else f.T @ b.omega[k][i])
     cluster = tree.clusters[k]
     for row, d in enumerate(cluster.dofs):
-        if d in a.held.joints:
-            block = block + np.multiply.outer(a.held.joints[d], kin.embedding[k].G[row] @ b.y[k])
+        if d in a.rows.joints:
+            block = block + np.multiply.outer(a.rows.joints[d], kin.embedding[k].G[row] @ b.y[k])
     return block

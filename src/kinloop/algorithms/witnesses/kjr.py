@@ -18,41 +18,39 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kinloop.algorithms.constrained.constraint_wrenches import Held
+from kinloop.algorithms.constrained.constraint_wrenches import ConstraintWrenches
+from kinloop.algorithms.constrained.delassus import places
 from kinloop.algorithms.constrained.motion_constraints import Placed
-from kinloop.algorithms.constrained.passes import below_seats, leave
-from kinloop.algorithms.constrained.pv import offsets
-from kinloop.algorithms.constrained.pv_osim import at_rest
+from kinloop.algorithms.constrained.passes import at_rest
 from kinloop.algorithms.trees.articulated import Articulated
-from kinloop.algorithms.trees.kinematics import Motion
 from kinloop.clusters import ClusterTree
 from kinloop.errors import MethodError
-from kinloop.spatial.linear import gram
-from kinloop.spatial.transform import Array
+from kinloop.linear import gram
+from kinloop.scalar import Array
 
 
 def kjr(tree: ClusterTree, q: Array, placed: Sequence[Placed]) -> Array:
     """J M^-1 J^T (m, m) of the constraints' rows."""
     r = at_rest(tree, q, placed)
-    return kjr_delassus(tree, r.kin, r.art, r.held)
+    return kjr_delassus(tree, r.art, r.constraints)
 
 
-def kjr_delassus(tree: ClusterTree, kin: Motion, art: list[Articulated], held: Sequence[Held]) -> Array:
+def kjr_delassus(tree: ClusterTree, art: Sequence[Articulated], constraints: Sequence[ConstraintWrenches]) -> Array:
     """J M^-1 J^T of constraints whose wrenches are known."""
-    if any(h.joints for h in held):
+    if any(w.joints for w in constraints):
         raise MethodError("method 'kjr' holds frames only; use 'pv_osim' for closures of loops")
-    bodies = _bodies(tree, sorted({i for h in held for i in h.ends}))
-    psi = {k: _propagator(tree, art[k], kin, mine, bodies) for k, mine in bodies.items()}
+    bodies = _bodies(tree, sorted({i for w in constraints for i in w.ends}))
+    psi = {k: _propagator(art[k], mine, bodies) for k, mine in bodies.items()}
     upsilon: dict[int, Array] = {}
     for k in sorted(bodies):
         a, above = art[k], upsilon.get(tree.clusters[k].parent)
         S = np.concatenate([a.S[i] for i in bodies[k]])
         own = gram(S.T, a.D.solve(S.T)) if a.cluster.m else np.zeros((len(S), len(S)))
         upsilon[k] = own if above is None else own + gram(psi[k], above @ psi[k])
-    m = offsets(held)[-1].stop if held else 0
+    at = places(constraints)
+    m = at[-1].stop if at else 0
     L = np.full((m, m), 0.0, dtype=np.result_type(float, *upsilon.values()) if upsilon else float)
-    ends = [(c, i, f) for c, h in enumerate(held) for i, f in h.ends.items()]
-    at = offsets(held)
+    ends = [(c, i, f) for c, w in enumerate(constraints) for i, f in w.ends.items()]
     for n, (c, i, f) in enumerate(ends):
         for d, j, g in ends[n:]:
             block = f.T @ _between(tree, bodies, psi, upsilon, i, j) @ g
@@ -73,14 +71,14 @@ def _bodies(tree: ClusterTree, ends: Sequence[int]) -> dict[int, list[int]]:
     return {k: sorted(b) for k, b in out.items()}
 
 
-def _propagator(tree: ClusterTree, a: Articulated, kin: Motion, mine: list[int], bodies: dict[int, list[int]]) -> Array:
+def _propagator(a: Articulated, mine: list[int], bodies: dict[int, list[int]]) -> Array:
     """Psi: forces on the cluster's bodies as forces on the parent cluster's."""
     if a.cluster.parent < 0:
         return np.zeros((0, 6 * len(mine)))
     below = bodies[a.cluster.parent]
     columns = []
     for i in mine:
-        there = below_seats(tree.top, a, kin, leave(tree.top, a, kin, {i: np.eye(6)}, a.S[i].T))
+        there = a.pass_on({i: np.eye(6)}, a.S[i].T)
         columns.append(np.concatenate([there.get(j, np.zeros((6, 6))) for j in below]))
     return np.concatenate(columns, axis=1)
 
@@ -88,7 +86,7 @@ def _propagator(tree: ClusterTree, a: Articulated, kin: Motion, mine: list[int],
 def _between(
     tree: ClusterTree, bodies: dict[int, list[int]], psi: dict[int, Array], upsilon: dict[int, Array], i: int, j: int
 ) -> Array:
-    """(2) for two bodies, carried along both paths."""
+    """(2) for two bodies, propagated along both paths."""
     paths = []
     for body in (i, j):
         path = [tree.cluster_of[body]]

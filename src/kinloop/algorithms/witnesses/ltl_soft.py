@@ -12,16 +12,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kinloop.algorithms.constrained.delassus import places
 from kinloop.algorithms.constrained.motion_constraints import Placed
 from kinloop.algorithms.constrained.passes import Solution
-from kinloop.algorithms.constrained.pv import offsets
 from kinloop.algorithms.constrained.pv_soft import COMPLIANCE, is_local
 from kinloop.algorithms.trees.cluster_crba import cluster_crba
-from kinloop.algorithms.witnesses.ltl import joint_space, velocity_parents
-from kinloop.algorithms.witnesses.spanning_tree import SparseLTL
+from kinloop.algorithms.witnesses.ltl import joint_space
+from kinloop.algorithms.witnesses.sparse_ltl import SparseLTL, velocity_parents
 from kinloop.clusters import ClusterTree
-from kinloop.spatial.linear import Factor, gram
-from kinloop.spatial.transform import Array
+from kinloop.linear import Factor, gram
+from kinloop.scalar import Array
 
 
 def ltl_soft(
@@ -34,9 +34,9 @@ def ltl_soft(
     compliance: float = COMPLIANCE,
 ) -> Solution:
     """Accelerations and multipliers of constraints that yield by `compliance` in every row."""
-    _, held, J, k, free = joint_space(tree, q, v, tau, placed, f_ext)
-    at = offsets(held)
-    local = [j for h, rows in zip(held, at, strict=True) if is_local(h) for j in range(rows.start, rows.stop)]
+    constraints, J, k, free = joint_space(tree, q, v, tau, placed, f_ext)
+    at = places(constraints)
+    local = [j for w, rows in zip(constraints, at, strict=True) if is_local(w) for j in range(rows.start, rows.stop)]
     others = [j for j in range(len(k)) if j not in local]
     stiffness = 1.0 / compliance
     M = cluster_crba(tree, q)

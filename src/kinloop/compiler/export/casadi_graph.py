@@ -9,7 +9,7 @@ import numpy as np
 from kinloop.compiler.export.c99 import identifiers
 from kinloop.errors import CompileError
 from kinloop.scalar import Function, Symbol
-from kinloop.scalar.graph import constant_value
+from kinloop.scalar.symbol import constant_value
 
 
 def to_casadi(function: Function, name: str) -> Any:

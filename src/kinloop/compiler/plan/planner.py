@@ -15,7 +15,7 @@ from kinloop.compiler.plan.gates import BARRIERS, find_gates
 from kinloop.compiler.plan.lifetimes import last_uses, share_slots
 from kinloop.compiler.plan.stage_types import Angles, LoopNode, Operand, Operation, Plan, Repeat, Segment, Stage
 from kinloop.scalar import Function, Symbol
-from kinloop.scalar.graph import constant_value
+from kinloop.scalar.symbol import constant_value
 
 SEGMENT = 400  # runs as fast as 1600, compiles 20 % faster
 ANGLE_PAD = 8  # angles come in blocks of at most this many, so that one state can fill the vector unit

@@ -19,33 +19,9 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.clusters import Cluster, ClusterTree
+from kinloop.linear import determinant
 from kinloop.sim.charts.thresholds import LEAST_TYPICAL, TINY, UNCHANGED
 from kinloop.spatial.transform import Array
-
-
-def determinant(A: Array) -> Any:
-    """det A: directly up to 2, above by the same elimination as `clusters.charts.solve`, whose values it shares."""
-    n = len(A)
-    if n == 1:
-        return A[0, 0]
-    if n == 2:
-        return A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0]
-    if A.dtype != object:
-        return float(np.linalg.det(A))
-    M = [list(row) for row in A]
-    product: Any = 1.0
-    for j in range(n):
-        for r in range(j + 1, n):
-            swap = sc.abs(M[j][j]) < sc.abs(M[r][j])
-            top = [sc.where(swap, M[r][c], M[j][c]) for c in range(j, n)]
-            low = [sc.where(swap, M[j][c], M[r][c]) for c in range(j, n)]
-            M[j][j:], M[r][j:] = top, low
-        product = product * M[j][j]
-        pivot = 1.0 / M[j][j]
-        M[j][j + 1 :] = [x * pivot for x in M[j][j + 1 :]]
-        for r in range(j + 1, n):
-            M[r][j + 1 :] = [x - M[r][j] * y for x, y in zip(M[r][j + 1 :], M[j][j + 1 :], strict=True)]
-    return product
 
 
 def cluster_volume(cluster: Cluster, K: Array) -> Any:

@@ -23,7 +23,7 @@ class NativeTree(ClusterTree):
         made: dict[int, Computed],
     ) -> None:  # fmt: skip
         super().__init__(top, clusters, samples)
-        self._kernels, self._made = kernels, made
+        self._kernels, self._rows_made = kernels, made
 
     def rows(self, cluster: Cluster, q: Array, qd: Array | None = None) -> LoopRows:
         if qd is not None or sc.is_symbolic(q) or not cluster.parts:
@@ -32,17 +32,17 @@ class NativeTree(ClusterTree):
         return LoopRows(list(cluster.dofs), phi, K, np.zeros(len(phi)))
 
     def with_charts(self, charts: dict[int, Chart]) -> NativeTree:
-        return NativeTree(self.top, super().with_charts(charts).clusters, self.samples, self._kernels, self._made)
+        return NativeTree(self.top, super().with_charts(charts).clusters, self.samples, self._kernels, self._rows_made)
 
     def _kernel(self, cluster: Cluster) -> Computed:
-        if cluster.index not in self._made:
+        if cluster.index not in self._rows_made:
             traced = super().rows
 
             def equations(q: Array) -> dict[str, Array]:
                 rows = traced(cluster, q)
                 return {"phi": np.asarray(rows.phi), "K": np.asarray(rows.K)}
 
-            self._made[cluster.index] = self._kernels.make(
+            self._rows_made[cluster.index] = self._kernels.make(
                 "loop_rows",
                 equations,
                 {"q": self.top.nq},
@@ -50,7 +50,7 @@ class NativeTree(ClusterTree):
                 sources=("sim/charts",),
                 charts=False,
             )
-        return self._made[cluster.index]
+        return self._rows_made[cluster.index]
 
 
 def native(kernels: Kernels) -> ClusterTree:

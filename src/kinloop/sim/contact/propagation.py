@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from kinloop import scalar as sc
+from kinloop.algorithms.trees import cluster_efpa
 from kinloop.algorithms.trees.articulated import Articulated
-from kinloop.algorithms.trees.cluster_efpa import cluster_motion, driving, pass_on, propagate
 from kinloop.algorithms.trees.kinematics import Motion
 from kinloop.clusters import ClusterTree
+from kinloop.linear import join
 from kinloop.spatial.transform import Array
 
 
@@ -29,7 +30,7 @@ class Propagated(NamedTuple):
     @staticmethod
     def wrench(tree: ClusterTree, kin: Motion, art: list[Articulated], body: int, f: Array) -> Propagated:
         """Wrenches f (6, n) on a body, in its own frame."""
-        return Propagated(tree, art, propagate(tree, kin, art, body, f)[1])
+        return Propagated(tree, art, cluster_efpa.propagate(tree, art, body, f)[1])
 
     @staticmethod
     def joint(tree: ClusterTree, kin: Motion, art: list[Articulated], dof: int) -> Propagated:
@@ -39,10 +40,10 @@ class Propagated(NamedTuple):
         u = {k: kin.embedding[k].G[row].reshape(-1, 1)}
         here: dict[int, Array] = {}
         while art[k].cluster.parent >= 0:
-            here = pass_on(tree.top, art[k], kin, here, u[k])
+            here = art[k].pass_on(here, u[k])
             a = art[art[k].cluster.parent]
             k = a.cluster.index
-            u[k] = sum((a.S[i].T @ x for i, x in here.items()), start=np.zeros((a.cluster.m, 1)))
+            u[k] = a.felt(here)
         return Propagated(tree, art, u)
 
     def row(self) -> tuple[Array, list[int]]:
@@ -65,11 +66,11 @@ def response(tree: ClusterTree, kin: Motion, art: list[Articulated], w: Array) -
 
     The lines of Z are the vectors z of `Propagated.row`, one per component of the impulses.
     """
-    top = tree.top
     y: list[Array] = []
     acc: dict[int, Array] = {}
     for k, a in enumerate(art):
-        moved = a.D.forward(driving(top, a, kin, np.zeros(a.cluster.m), acc)) * np.array(a.D.inverse)
-        y.append(a.D.backward(_inverse_roots(a) * w[a.cluster.v] + moved))
-        acc |= cluster_motion(top, a, kin, y[k], acc)
-    return np.concatenate(y) if y else np.zeros(0)
+        left = a.left(np.zeros(a.cluster.m), a.handles.from_parent(acc))
+        passed = a.D.forward(left) * np.array(a.D.inverse)
+        y.append(a.D.backward(_inverse_roots(a) * w[a.cluster.v] + passed))
+        acc |= cluster_efpa.response(tree.top, kin, a, y[k], acc)
+    return join(y)

@@ -9,11 +9,10 @@ import numpy as np
 from kinloop.errors import KinloopError
 from kinloop.robot import Robot
 from kinloop.sim.contact.candidates import Candidate, find_candidates
-from kinloop.sim.contact.ground import HeightField, Plane
+from kinloop.sim.contact.ground import Ground, Plane
 from kinloop.spatial.rotation import quaternion_product, quaternion_rotation
 from kinloop.spatial.transform import Array
 
-Ground = Plane | HeightField
 BodyPoses = tuple[Array, Array]
 """Poses of all bodies in the world: rotations (..., bodies, 3, 3) and positions (..., bodies, 3)."""
 

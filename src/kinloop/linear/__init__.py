@@ -1,0 +1,17 @@
+"""Small dense linear algebra on numbers or symbols: what clusters and algorithms solve with.
+
+- `symmetric`: products that are known to be symmetric, one triangle of them.
+- `vectors`: sums in an order that lets constants fold, joined vectors and the places of their parts.
+- `ldl`: the factorisation L D L^T of symmetric matrices, with a rule for small pivots.
+- `elimination`: systems without symmetry, and determinants, with the pivots chosen while the kernel runs.
+"""
+
+from kinloop.linear.elimination import determinant, solve
+from kinloop.linear.ldl import Factor, Pivot, PivotRule, floored, guarded, plain
+from kinloop.linear.symmetric import gram, mirror, symmetric_product
+from kinloop.linear.vectors import join, spans, total
+
+__all__ = [
+    "Factor", "Pivot", "PivotRule", "determinant", "floored", "gram", "guarded", "join", "mirror", "plain", "solve",
+    "spans", "symmetric_product", "total",
+]  # fmt: skip
