@@ -11,7 +11,7 @@ import typer
 import kinloop as kl
 from kinloop.errors import MethodError, SingularConfiguration
 from kinloop.sim import Motor
-from kinloop.sim.actuation import make_drive, model_motors
+from kinloop.sim.actuators import make_drive, model_motors
 from kinloop.sim.felt_inertia import felt_inertias
 
 CHOICES = ("torque", "model", "hold")

@@ -7,7 +7,7 @@ from io_samples import MJCF, write
 from kinloop.clusters import grow
 from kinloop.errors import MethodError
 from kinloop.io import ModelWarning, load
-from kinloop.sim.actuation import model_motors
+from kinloop.sim.actuators import model_motors
 
 mujoco = pytest.importorskip("mujoco")
 

@@ -38,7 +38,7 @@ def potential_energy(tree: ClusterTree, q: Array) -> Any:
     top = tree.top
     total: Any = 0.0
     for mass, at, T in zip(top.mass, top.com, world_poses(top, q), strict=True):
-        total = total - mass * (top.mechanism.gravity @ (T.p + T.R @ com))
+        total = total - mass * (top.mechanism.gravity @ (T.p + T.R @ at))
     return total
 
 
