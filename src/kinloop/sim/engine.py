@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.algorithms.quantities import ask
+from kinloop.algorithms.requests import ask
 from kinloop.clusters import ClusterTree
 from kinloop.constraints import rows_of
 from kinloop.kernels import Computed, charts_key

@@ -49,8 +49,9 @@ def quaternions(R: Array) -> Array:
     rows = [[w, *skew], [skew[0], x, sums[2], sums[1]], [skew[1], sums[2], y, sums[0]], [skew[2], sums[1], sums[0], z]]
     table = np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
     best = np.argmax(squares, axis=-1)
-    q: Array = np.take_along_axis(table, best[..., None, None], axis=-2)[..., 0, :]
-    return np.divide(q, np.linalg.norm(q, axis=-1, keepdims=True))
+    q = np.take_along_axis(table, best[..., None, None], axis=-2)[..., 0, :]
+    unit: Array = q / np.linalg.norm(q, axis=-1, keepdims=True)
+    return unit
 
 
 def between(a: Array, b: Array) -> tuple[Array, Array]:
