@@ -56,6 +56,18 @@ class Chart:
             solution[i, column] = 1.0
         return solution[:, :m], (solution[:, m] if k is not None else None)
 
+    def correction(self, K: Array, phi: Array) -> Array:
+        """The step (n,) of the dependent coordinates that removes phi to first order."""
+        step = self.embed(K, -phi)[1]
+        assert step is not None
+        step = step.copy()
+        step[list(self.independent)] = 0.0
+        return step
+
+    def coordinates(self, qd: Array, G: Array) -> Array:
+        """The independent part (m,) of a cluster's spanning velocity."""
+        return qd[list(self.independent)]
+
 
 def solve(A: Array, B: Array) -> Array:
     """A^-1 B for small square A: Cramer's rule up to 2, elimination with partial pivoting above."""

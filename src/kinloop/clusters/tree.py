@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -11,10 +12,10 @@ import numpy as np
 from kinloop.clusters.charts import Chart, choose, rank_of
 from kinloop.clusters.closing import closure_pattern, row_weights, sample_closed
 from kinloop.clusters.grouping import bodies_of, group
-from kinloop.constraints import Rows, stacked_rows
+from kinloop.constraints import Rows, rows_of, stacked_rows
 from kinloop.errors import ModelError
 from kinloop.model.mechanism import Mechanism
-from kinloop.model.parts import Coupling, Loop
+from kinloop.model.parts import Coupling, LinearCoupling, Loop
 from kinloop.model.topology import Topology
 from kinloop.spatial.transform import Array
 
@@ -43,12 +44,21 @@ class Cluster:
         """Number of independent velocities."""
         return self.v.stop - self.v.start
 
+    @property
+    def bends(self) -> bool:
+        """Whether G changes with the configuration: not so where only gears, belts and the like tie the cluster."""
+        return bool(self.parts and self.dofs) and not all(isinstance(p, LinearCoupling) for p in self.parts)
+
 
 class Equations(NamedTuple):
     """What is known of a cluster's rows at all configurations: how to weigh them, which entries can be non-zero."""
 
     weights: Array
     pattern: Array
+    samples: tuple[Array, ...] = ()
+    """K at a few closed configurations."""
+    spans: tuple[list[int], ...] = ()
+    """The rows of each closure, in order."""
 
 
 class Embedding(NamedTuple):
@@ -179,8 +189,12 @@ def first_chart(
     if not parts:
         return Chart(n, (), (), tuple(range(n)), ()), None
     closed = sample_closed(top, parts, bodies, dofs, seed)
-    equations = Equations(row_weights(top, parts, dofs, closed), closure_pattern(top, parts, dofs))
-    samples = [stacked_rows(top, parts, dofs, q).K * equations.weights[:, None] for q in closed]
+    jacobians = tuple(stacked_rows(top, parts, dofs, q).K for q in closed)
+    ends = np.cumsum([0, *(len(rows_of(top, p, closed[0]).phi) for p in parts)])
+    spans = tuple(list(range(a, b)) for a, b in pairwise(map(int, ends)))
+    weights = row_weights(top, parts, dofs, closed)
+    equations = Equations(weights, closure_pattern(top, parts, dofs), jacobians, spans)
+    samples = [K * weights[:, None] for K in jacobians]
     names = [top.coordinates[d] for d in dofs]
     joints = {name: top.joints[i].name for i in bodies for name in top.coordinates[top.v_of[i]]}
     wanted = [k for k, name in enumerate(names) if name in _wanted(top) or joints[name] in _wanted(top)]

@@ -67,6 +67,12 @@ class JointType:
     def name(self) -> str:
         return type(self).__name__.lower()
 
+    @property
+    def turns(self) -> tuple[bool, ...]:
+        """Which of its velocities turn the child [rad/s]; the others shift it [m/s]."""
+        columns = self.columns(self.neutral())
+        return tuple(bool(np.any(columns[:3, k] != 0)) for k in range(self.nv))
+
     def neutral(self) -> Array:
         return np.zeros(self.nq)
 

@@ -1,23 +1,25 @@
 """The classical Runge-Kutta method of order 4 on closed loops.
 
 It integrates positions and velocities of all joints by (1) of `smooth_motion`: every stage is evaluated on closed
-loops, the order is 4 whatever the joints are, and the result does not depend on the charts.
+loops, and the order is 4 whatever the joints are. A step that would evaluate the acceleration where it is lost to
+rounding (`singularity`) is refused; the row then takes steps of other lengths, which do not meet that configuration.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
-from kinloop.sim.actuators import Drive
-from kinloop.sim.charts.gauge import closest, project_velocity
+from kinloop.sim.actuators import Drive, joint_forces
 from kinloop.sim.integrators.fixed_step import FixedStep
 from kinloop.sim.integrators.integrator import IntegratorOptions
-from kinloop.sim.smooth_motion import closed_rate, state_rate
+from kinloop.sim.on_loops import closed_twice, projected
+from kinloop.sim.singularity import is_blind, loop_speed
+from kinloop.sim.smooth_motion import state_rate
 from kinloop.sim.stepper import Moved, System
 from kinloop.spatial.transform import Array
 
@@ -38,37 +40,53 @@ class RungeKutta(FixedStep):
     def key(self) -> tuple[Any, ...]:
         return self.name, self.substeps
 
-    def step(self, system: System, q: Array, v: Array, qd: Array, memory: Array, u: Array) -> Moved:
-        tree = system.tree
-        _, qd, _ = tree.spanning_motion(q, v)
-        q1, qd1, correction = runge_kutta_steps(tree, system.drive, q, qd, u, system.dt, self.substeps)
-        return Moved(q1, qd1[tree.independent_dofs], qd1, memory, correction, q, {})
+    def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
+        tree, part = system.tree, h * (1.0 / self.substeps)
+        nq, start = len(q), np.array([*q, *qd, 0.0, 1.0, 0.0])
+
+        def body(carry: Array, given: Array) -> Array:
+            x, (worst, nearest, work) = carry[:-3], carry[-3:]
+            end = runge_kutta(tree, system.drive, x[:nq], x[nq:], given[1:], given[0])
+            return np.array(
+                [*end.q, *end.qd, sc.maximum(worst, end.correction), sc.minimum(nearest, end.nearness), work + end.work]
+            )
+
+        end = sc.repeat(self.substeps, body, start, np.array([part, *u]))
+        worst, nearest, work = end[-3:]
+        blind = is_blind(nearest, loop_speed(tree, qd), part)
+        correction = sc.where(blind, np.inf, worst)
+        return Moved(end[:nq], end[nq:-3], memory, correction, nearest, work, {})
 
 
-def runge_kutta(tree: ClusterTree, drive: Drive, q: Array, qd: Array, u: Array, h: float) -> tuple[Array, Array, Any]:
-    """(q, qd) after the classical step of order 4, closed, and the size of the last correction."""
+class Stage(NamedTuple):
+    """The end of one classical step."""
+
+    q: Array
+    qd: Array
+    correction: Any
+    nearness: Any
+    work: Any
+
+
+def runge_kutta(tree: ClusterTree, drive: Drive, q: Array, qd: Array, u: Array, h: Any) -> Stage:
+    """(q, qd) after the classical step of order 4, closed; what forces did, by the same rule."""
 
     def ahead(k: tuple[Array, Array], part: float) -> tuple[Array, Array]:
-        return q + part * h * k[0], qd + part * h * k[1]
+        return q + (part * h) * k[0], qd + (part * h) * k[1]
 
-    k1 = closed_rate(tree, drive, (q, qd), u)
-    k2 = state_rate(tree, drive, ahead(k1, 0.5), u)
-    k3 = state_rate(tree, drive, ahead(k2, 0.5), u)
-    k4 = state_rate(tree, drive, ahead(k3, 1.0), u)
-    q, qd = (x + (h / 6.0) * (a + 2.0 * (b + c) + d) for x, a, b, c, d in zip((q, qd), k1, k2, k3, k4, strict=True))
-    q, correction = closest(tree, q)
-    return q, project_velocity(tree, q, qd), correction
+    def power(x: tuple[Array, Array]) -> Any:
+        return joint_forces(drive, *x, u) @ x[1]
 
-
-def runge_kutta_steps(
-    tree: ClusterTree, drive: Drive, q: Array, qd: Array, u: Array, h: float, n: int
-) -> tuple[Array, Array, Any]:
-    """(q, qd) after the time h in n classical steps, and the largest last correction: one rolled loop."""
-    nq = len(q)
-
-    def body(carry: Array, given: Array) -> Array:
-        q, qd, correction = runge_kutta(tree, drive, carry[:nq], carry[nq:-1], given, h / n)
-        return np.array([*q, *qd, sc.maximum(carry[-1], correction)])
-
-    end = sc.repeat(n, body, np.array([*q, *qd, 0.0]), u)
-    return end[:nq], end[nq:-1], end[-1]
+    x1 = (q, qd)
+    k1, r1 = state_rate(tree, drive, x1, u)
+    x2 = ahead(k1, 0.5)
+    k2, r2 = state_rate(tree, drive, x2, u)
+    x3 = ahead(k2, 0.5)
+    k3, r3 = state_rate(tree, drive, x3, u)
+    x4 = ahead(k3, 1.0)
+    k4, r4 = state_rate(tree, drive, x4, u)
+    q, qd = (x + (h / 6.0) * (a + 2.0 * (b + c) + d) for x, a, b, c, d in zip(x1, k1, k2, k3, k4, strict=True))
+    q, correction = closed_twice(tree, tree.top.normalized(q))
+    near = sc.minimum(sc.minimum(r1, r2), sc.minimum(r3, r4))
+    work = (h / 6.0) * (power(x1) + 2.0 * (power(x2) + power(x3)) + power(x4))
+    return Stage(q, projected(tree, q, qd), correction, near, work)

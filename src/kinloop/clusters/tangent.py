@@ -1,0 +1,236 @@
+"""Tangent frames: a basis of the motions that a cluster's loops allow, at any configuration, without naming coordinates.
+
+A chart names independent coordinates, and fails where these stop determining the motion (a dead centre). A tangent
+frame names none. With coordinates measured in their own scales, y = qd / s, it takes the loops one by one. N is a basis
+of what the loops so far allow, N = 1 before the first; for the rows K_p of the next loop
+
+    K_p N = [L 0] Q^T,      N Q = [F  N'],      N' the basis after this loop                                      (1)
+
+with Q orthogonal and L lower triangular. F are the motions which this loop forbids and the loops before it allow. The
+smallest solution of K x = b follows on the way,
+
+    x -> x + F L^-1 (b_p - K_p x)                                                                                 (2)
+
+and N stays orthonormal, so that v = N^T y are coordinates of any velocity. The diagonal of L says how far this loop is
+from losing rank: each loop is judged by itself, and nothing else makes (1) ill-conditioned. Only the columns of N which
+a loop touches are turned; the order of work is the same at all configurations, so that (1) can be traced.
+docs/algorithms/tangent_frames.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.clusters.charts import pivots
+from kinloop.clusters.tree import Cluster, ClusterTree
+from kinloop.spatial.transform import Array
+
+TINY = 1e-150
+"""Added to lengths that are divided by: at an exactly singular configuration directions are zero, not undefined."""
+
+RANK_TOLERANCE = 1e-4
+"""Weighted rows below this add no rank: as `charts.RANK_TOLERANCE`, for the rows a loop adds to those before it."""
+
+
+class LoopTurn(NamedTuple):
+    """What one loop adds: the rows kept of it, and the columns of N that these rows touch."""
+
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+
+
+class Reduced(NamedTuple):
+    """The frame at a configuration: G = s N (n, m), the smallest x with K x = b, and |L_jj| of all rows kept."""
+
+    G: Array
+    x: Array
+    pivots: list[Any]
+
+
+@dataclass(frozen=True)
+class TangentFrame:
+    """A frame of a cluster's n coordinates: their scales, the loops in order, the usual sizes of the pivots."""
+
+    n: int
+    scale: Array
+    loops: tuple[LoopTurn, ...]
+    typical: tuple[float, ...] = ()
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What its kernels depend on."""
+        return self.n, tuple(map(float, self.scale)), tuple(map(tuple, self.loops)), self.typical
+
+    @property
+    def m(self) -> int:
+        """Number of independent velocities."""
+        return self.n - sum(len(loop.rows) for loop in self.loops)
+
+    def embed(self, K: Array, k: Array | None = None) -> tuple[Array, Array | None]:
+        """G (n, m) with qd = G v, and g (n,) with qdd = G a + g where the bias k is given."""
+        found = self.reduce(K, k)
+        return found.G, (None if k is None else found.x)
+
+    def correction(self, K: Array, phi: Array) -> Array:
+        """The smallest step (n,) that removes phi to first order."""
+        return self.reduce(K, -phi).x
+
+    def coordinates(self, qd: Array, G: Array) -> Array:
+        """The velocities v (m,) whose motion G v is nearest to qd."""
+        v: Array = (G / (self.scale * self.scale)[:, None]).T @ qd
+        return v
+
+    def nearness(self, found: Sequence[Any]) -> Any:
+        """The smallest pivot in units of its usual size: zero where a loop loses rank."""
+        smallest: Any = 1.0
+        for x, usual in zip(found, self.typical, strict=True):
+            smallest = sc.minimum(smallest, x * (1.0 / usual))
+        return smallest
+
+    def reduce(self, K: Array, b: Array | None = None) -> Reduced:
+        """(1) and (2) at one configuration, on numbers or symbols."""
+        K = K * self.scale
+        N = np.zeros((self.n, self.n), dtype=object) + 0.0
+        N[np.diag_indices(self.n)] = 1.0
+        live, x = list(range(self.n)), np.zeros(self.n, dtype=object) + 0.0
+        found: list[Any] = []
+        for rows, columns in self.loops:
+            A = np.array([[_dot(K[r], N[:, j]) for j in columns] for r in rows], dtype=object)
+            rest = [0.0 if b is None else b[r] - _dot(K[r], x) for r in rows]
+            turn = _cross_product if A.shape == (2, 3) else _reflections
+            step, size = turn(A, rest, N, list(columns))
+            x, found = x + step, found + size
+            live = [j for j in live if j not in columns[: len(rows)]]
+        return Reduced(_plain(N[:, live] * self.scale[:, None]), _plain(self.scale * x), found)
+
+
+def _cross_product(A: Array, rest: list[Any], N: Array, columns: list[int]) -> tuple[Array, list[Any]]:
+    """Two rows over three columns, as of every flat loop: what is left is their cross product."""
+    n = _cross(A[0], A[1])
+    square = _dot(n, n)
+    length = sc.sqrt(square)
+    step = _cross(rest[0] * A[1] - rest[1] * A[0], n) * (1.0 / (square + TINY * TINY))
+    out = _combined(N, columns, step)
+    N[:, columns[2]] = _combined(N, columns, n * (1.0 / (length + TINY)))
+    return out, [length]
+
+
+def _reflections(A: Array, rest: list[Any], N: Array, columns: list[int]) -> tuple[Array, list[Any]]:
+    """Householder's reflections, row by row."""
+    r = len(A)
+    for a in range(r):
+        w, factor, diagonal = _reflection(A[a, a:])
+        for c in range(a + 1, r):
+            A[c, a:] = A[c, a:] - w * (factor * _dot(A[c, a:], w))
+        A[a, a] = diagonal
+        turned = columns[a:]
+        for i in range(len(N)):
+            if any(_there(N[i, j]) for j in turned):
+                N[i, turned] = N[i, turned] - (factor * _dot(N[i, turned], w)) * w
+    z: list[Any] = []
+    for a in range(r):
+        left = rest[a]
+        for c in range(a):
+            left = left - A[a, c] * z[c]
+        z.append(left * A[a, a] * (1.0 / (A[a, a] * A[a, a] + TINY * TINY)) if _there(left) else 0.0)
+    return _combined(N, columns[:r], np.array(z, dtype=object)), [sc.abs(A[a, a]) for a in range(r)]
+
+
+def _reflection(a: Array) -> tuple[Array, Any, Any]:
+    """w, c and d with (1 - c w w^T) a = d e_1."""
+    square = _dot(a, a)
+    length = sc.sqrt(square)
+    below = a[0] < 0.0
+    w = a.copy()
+    w[0] = sc.where(below, a[0] - length, a[0] + length)
+    # w . w / 2 = |a|^2 + |a_1| |a|
+    return w, 1.0 / (square + sc.abs(a[0]) * length + TINY * TINY), sc.where(below, length, -length)
+
+
+def _combined(N: Array, columns: list[int], z: Array) -> Array:
+    return np.array([_dot(N[i, columns], z) for i in range(len(N))], dtype=object)
+
+
+def _cross(a: Array, b: Array) -> Array:
+    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]], dtype=object)
+
+
+def _dot(a: Array, b: Array) -> Any:
+    """a . b without the entries that are zero everywhere."""
+    out: Any = 0.0
+    for x, y in zip(a, b, strict=True):
+        if _there(x) and _there(y):
+            out = out + x * y
+    return out
+
+
+def _there(x: Any) -> bool:
+    return isinstance(x, sc.Symbol) or x != 0.0
+
+
+def _plain(x: Array) -> Array:
+    return x if any(isinstance(e, sc.Symbol) for e in x.flat) else x.astype(float)
+
+
+def framed(tree: ClusterTree) -> ClusterTree:
+    """The tree with a tangent frame in every cluster whose G changes with the configuration."""
+    return tree.with_charts({c.index: make_frame(c) for c in tree if c.bends})
+
+
+def make_frame(cluster: Cluster) -> TangentFrame:
+    """The frame of a cluster: scales, kept rows and usual pivots from its sample configurations."""
+    assert cluster.equations is not None
+    samples, weights = cluster.equations.samples, cluster.equations.weights
+    scale = coordinate_scales(samples)
+    rank = len(cluster.chart.dependent)
+    sizes = [np.linalg.svd(K * weights[:, None] * scale, compute_uv=False)[rank - 1] for K in samples]
+    loops = _order_of_loops(cluster, samples[int(np.argmax(sizes))] * scale)
+    frame = TangentFrame(len(scale), scale, loops)
+    found = np.array([[float(x) for x in frame.reduce(K).pivots] for K in samples])
+    return replace(frame, typical=tuple(map(float, np.maximum(np.median(found, axis=0), np.finfo(float).tiny))))
+
+
+def _order_of_loops(cluster: Cluster, K: Array) -> tuple[LoopTurn, ...]:
+    """Closures in order, those that are the same everywhere first; rows kept where they add rank at one configuration.
+
+    The columns a loop uses up are those which fewest coordinates share, so that N stays sparse.
+    """
+    assert cluster.equations is not None
+    weights, pattern, parts = cluster.equations.weights, cluster.equations.pattern, cluster.equations.spans
+    n = K.shape[1]
+    N, touched, live = np.eye(n), np.eye(n, dtype=bool), list(range(n))
+    out: list[LoopTurn] = []
+    for span in sorted(parts, key=lambda s: not _constant(cluster.equations.samples, s)):
+        A = (K * weights[:, None])[span] @ N[:, live]
+        rank = int(np.sum(np.linalg.svd(A, compute_uv=False) > RANK_TOLERANCE)) if A.size else 0
+        if not rank:
+            continue
+        rows = [span[k] for k in sorted(pivots(A.T, rank))]
+        columns = [j for j in live if np.any(pattern[rows] & touched[:, j])]
+        columns.sort(key=lambda j: int(touched[:, j].sum()))
+        out.append(LoopTurn(tuple(rows), tuple(columns)))
+        N[:, columns] = N[:, columns] @ np.linalg.qr((K[rows] @ N[:, columns]).T, mode="complete")[0]
+        touched[:, columns] = np.any(touched[:, columns], axis=1, keepdims=True)
+        live = [j for j in live if j not in columns[:rank]]
+    return tuple(out)
+
+
+def _constant(samples: Sequence[Array], span: Sequence[int]) -> bool:
+    return len(samples) > 1 and bool(np.max(np.ptp([K[list(span)] for K in samples], axis=0)) <= 1e-12)
+
+
+def coordinate_scales(samples: Sequence[Array]) -> Array:
+    """How much each coordinate of a cluster moves where all are free to: its unit in a frame."""
+    sizes = []
+    for K in samples:
+        norm = np.linalg.norm(K, axis=1, keepdims=True)
+        _, s, Vt = np.linalg.svd(np.where(norm > 1e-9, K / np.maximum(norm, 1e-300), 0.0))
+        rank = int(np.sum(s > 1e-6 * max(s[0], 1e-300))) if len(s) else 0
+        sizes.append(np.linalg.norm(Vt[rank:], axis=0))
+    usual = np.sqrt(np.mean(np.square(sizes), axis=0))
+    return np.maximum(usual, 1e-6 * np.max(usual, initial=1e-300))
