@@ -14,7 +14,7 @@ import numpy as np
 from kinloop.sim.engine import Engine
 from kinloop.sim.state import State
 from kinloop.sim.status import Status
-from kinloop.sim.stepper import MAX_SPEED, StepState
+from kinloop.sim.stepper import LARGEST_TURN, MAX_SPEED, StepState
 from kinloop.sim.watch import Watch, begin_watch
 from kinloop.spatial.transform import Array
 
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 MOST_PARTS = 2**15
 """A step of length dt is taken in so many parts at most."""
 
-UNEVEN = 0.382
-"""A step that fails whatever its parts is first taken as two unequal ones, so that other instants are met."""
+GROWTH = 1.6
+"""How many times as many parts are tried next: steps of other lengths meet other instants."""
+
+ENOUGH = 5.0
+"""A row goes on with as many parts as it last needed until these are so many times too many."""
 
 
 class Batch:
@@ -75,23 +78,29 @@ class Batch:
         recorder.store(self.engine, k, start, every, kept)
 
     def _in_parts(self, k: int, u: Array) -> None:
-        """Take one step of row k in equal parts, twice as many as long as one of them fails; or stop it for good."""
-        before, rows = self.state.at(np.array([k])), np.array([k])
-        steps = float(self.watch.steps[k])
-        parts = max(2, int(self.parts[k]) // 2)
+        """Take one step of row k in equal parts, more and more of them as long as one fails; or stop it for good."""
+        before, parts = self.state.at(np.array([k])), self._first_parts(k)
         while parts <= MOST_PARTS:
             watch = before.watch.copy()
             Watch.of(watch).status[:] = Status.RUNNING
-            until, h = np.full((1, 1), steps + parts), np.full((1, 1), self.dt / parts)
+            until, h = Watch.of(watch).steps[:, None] + float(parts), np.full((1, 1), self.dt / parts)
             after, _ = self.engine.advance(before._replace(watch=watch), u[None, None], until, h, parts, parts, (), 1)
             found = Watch.of(after.watch)
             if found.status[0] == Status.RUNNING:
-                found.steps[:] = steps + 1.0
-                self.state.put(rows, after)
+                found.steps[:] = self.watch.steps[k] + 1.0
+                self.state.put(np.array([k]), after)
                 self.parts[k], self.substeps[k] = parts, self.substeps[k] + parts
                 return
-            parts *= 2
+            parts = int(np.ceil(GROWTH * parts))
         self.watch.status[k] = Status.DIVERGED if self._fast(after) else Status.OPEN
+
+    def _first_parts(self, k: int) -> int:
+        """How many parts to try first: those that worked last if not far too many (equal steps keep their memory)."""
+        fastest = float(np.max(np.abs(self.state.qd[k][self.engine.system.turning]), initial=0.0))
+        needed, parts = self.dt * fastest / LARGEST_TURN, 2
+        while parts < needed or parts < self.parts[k] < ENOUGH * needed:
+            parts = int(np.ceil(GROWTH * parts))
+        return parts
 
     def _fast(self, state: StepState) -> bool:
         """Whether what stopped a row is its speed, not its loops."""

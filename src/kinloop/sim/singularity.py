@@ -9,9 +9,10 @@ at three successive steps, the last of which may lie beyond,
 
 A motion that turns back before a singular configuration, or passes at a distance, has a larger r1 + r2.
 
-Near such a configuration the acceleration is the same smooth function of time as elsewhere, but its value there is lost
-to rounding: with steps of length h at the speed w (in the scales of the frames) by about 1e-16 w^2 / r^2. Where that
-counts, `is_blind` holds, and the step takes the acceleration from its history instead.
+Near such a configuration, at the nearness r, the acceleration is the same smooth function of time as elsewhere, but its
+value is lost to rounding e: positions across the loops are known to e / r only, and velocity products at the speed w (in
+the scales of the frames) to w^2 e / r^3. Where that would move the velocity by more than a part of 1e-9 in a step,
+`is_blind` holds. A step with a memory then takes the acceleration from there; one without is taken with another length.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from kinloop.spatial.transform import Array
 SLACK = 0.05
 """How much (1) forgives: passing nearer than a seventh of a step counts as passing through."""
 
-BLIND = 1e-3
-"""Accelerations are blind where r^2 < BLIND^2 h w: rounding then moves the velocity by 1e-10 of itself in a step."""
+LOST = 1e-7
+"""Rounding over the part of the velocity that may be lost to it in a step."""
 
 
 def nearness(tree: ClusterTree, q: Array) -> Any:
@@ -51,7 +52,7 @@ def loop_speed(tree: ClusterTree, qd: Array) -> Any:
 
 def is_blind(near: Any, speed: Any, h: Any) -> Any:
     """Whether accelerations at this nearness are lost to rounding, at this speed and step length."""
-    return near * near < (BLIND * BLIND) * (h * speed)
+    return near * near * near < LOST * h * speed
 
 
 def passes(r0: Any, r1: Any, r2: Any, ratio: Any = 1.0) -> Any:

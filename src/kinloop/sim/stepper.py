@@ -25,7 +25,7 @@ from kinloop.spatial.transform import Array
 OPENING = 1e-7
 """The last Newton correction a closed step may have [m, rad]: the next would be its square."""
 
-LARGEST_TURN = 0.25
+LARGEST_TURN = 0.1
 """Joints may turn by this much in a step [rad]; faster ones get shorter steps."""
 
 MAX_SPEED = 1e7

@@ -21,9 +21,38 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinloop import scalar as sc
+from kinloop.clusters import ClusterTree
+from kinloop.sim.on_loops import with_followers
+from kinloop.sim.turning_axes import screwed
 from kinloop.spatial.transform import Array
 
 HALF = Fraction(1, 2)
+
+
+class Past(NamedTuple):
+    """What a step remembers: differences of the acceleration, how many are known, what was held, impulses."""
+
+    differences: list[Array]
+    known: Any
+    held: Array
+    impulses: Array
+
+    def vector(self) -> Array:
+        """As a kernel takes and gives it."""
+        return np.concatenate([*self.differences, np.array([self.known]), self.held, self.impulses])
+
+
+def read_past(memory: Array, count: int, n: int, held: Array) -> Past:
+    """A `Past` of `count` differences of n accelerations; none is known after steps that held something else.
+
+    `held` are the step length and the controls.
+    """
+    differences = [memory[k * n : (k + 1) * n] for k in range(count)]
+    known, rest = memory[count * n], memory[count * n + 1 :]
+    same: Any = True
+    for a, b in zip(rest[: len(held)], held, strict=True):
+        same = sc.logical_and(same, sc.logical_and(a <= b, b <= a))
+    return Past(differences, sc.where(same, known, 0.0), held, rest[len(held) :])
 
 
 class Weights(NamedTuple):
@@ -91,3 +120,13 @@ def extrapolated(differences: list[Array]) -> Array:
     for d in differences[1:]:
         out = out + d
     return out
+
+
+def coasted(
+    tree: ClusterTree, q: Array, qd: Array, differences: list[Array], w: Weights, h: Any
+) -> tuple[Array, Array]:
+    """Position, not yet closed, and velocity after a step of length h with the acceleration of `differences`."""
+    gained = with_followers(tree, h * combine(w.velocity, differences))
+    shift = h * qd + with_followers(tree, (h * h) * combine(w.position, differences))
+    shift = screwed(tree.top, shift, qd + 0.5 * gained, with_followers(tree, differences[0]), h)
+    return tree.top.integrate(q, shift), qd + gained

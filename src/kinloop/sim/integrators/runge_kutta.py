@@ -1,13 +1,14 @@
 """The classical Runge-Kutta method of order 4 on closed loops.
 
 It integrates positions and velocities of all joints by (1) of `smooth_motion`: every stage is evaluated on closed
-loops, and the order is 4 whatever the joints are. A step that would evaluate the acceleration where it is lost to
-rounding (`singularity`) is refused; the row then takes steps of other lengths, which do not meet that configuration.
+loops, and the order is 4 whatever the joints are. Where a step would evaluate the acceleration so near to a singular
+configuration that it is lost to rounding (`singularity`), the accelerations of the steps before lead over it (`history`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,12 +17,19 @@ from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
 from kinloop.sim.actuators import Drive, joint_forces
 from kinloop.sim.integrators.fixed_step import FixedStep
+from kinloop.sim.integrators.history import Past, coasted, extrapolated, read_past, updated, weights
 from kinloop.sim.integrators.integrator import IntegratorOptions
-from kinloop.sim.on_loops import closed_twice, projected
+from kinloop.sim.on_loops import closed_twice, drivers, projected
 from kinloop.sim.singularity import is_blind, loop_speed
 from kinloop.sim.smooth_motion import state_rate
 from kinloop.sim.stepper import Moved, System
 from kinloop.spatial.transform import Array
+
+MEMORY = 4
+"""Differences of the acceleration that are kept."""
+
+LEAST_KNOWN = 2.0
+"""A row passes blindly from so many known differences on; before, its step is refused."""
 
 
 @dataclass(frozen=True)
@@ -40,22 +48,47 @@ class RungeKutta(FixedStep):
     def key(self) -> tuple[Any, ...]:
         return self.name, self.substeps
 
+    def memory_size(self, system: System) -> int:
+        """Differences of the acceleration at the beginnings of steps, how many are known, step length and controls."""
+        loops = any(c.bends for c in system.tree)
+        return (MEMORY * len(drivers(system.tree)) + 2 + len(system.drive.motors)) if loops else 0
+
     def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
-        tree, part = system.tree, h * (1.0 / self.substeps)
-        nq, start = len(q), np.array([*q, *qd, 0.0, 1.0, 0.0])
+        tree, nq, part = system.tree, len(q), h * (1.0 / self.substeps)
 
         def body(carry: Array, given: Array) -> Array:
             x, (worst, nearest, work) = carry[:-3], carry[-3:]
             end = runge_kutta(tree, system.drive, x[:nq], x[nq:], given[1:], given[0])
-            return np.array(
-                [*end.q, *end.qd, sc.maximum(worst, end.correction), sc.minimum(nearest, end.nearness), work + end.work]
-            )
+            worst, nearest = sc.maximum(worst, end.correction), sc.minimum(nearest, end.nearness)
+            return np.array([*end.q, *end.qd, worst, nearest, work + end.work])
 
-        end = sc.repeat(self.substeps, body, start, np.array([part, *u]))
-        worst, nearest, work = end[-3:]
-        blind = is_blind(nearest, loop_speed(tree, qd), part)
-        correction = sc.where(blind, np.inf, worst)
-        return Moved(end[:nq], end[nq:-3], memory, correction, nearest, work, {})
+        end = sc.repeat(self.substeps, body, np.array([*q, *qd, 0.0, 1.0, 0.0]), np.array([part, *u]))
+        moved = Moved(end[:nq], end[nq:-3], memory, *end[-3:], {})
+        return self._remembering(system, q, qd, memory, u, h, moved) if len(memory) else moved
+
+    def _remembering(
+        self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any, moved: Moved
+    ) -> Moved:
+        """The step, or where accelerations on the way are lost to rounding the one that the steps before lead to."""
+        tree, held = system.tree, np.array([h, *u])
+        past = read_past(memory, MEMORY, len(drivers(tree)), held)
+        blind = is_blind(moved.nearness, loop_speed(tree, qd), h * (1.0 / self.substeps))
+        rates, near = state_rate(tree, system.drive, (q, qd), u)
+        a = rates[1][drivers(tree)]
+        lost = is_blind(near, loop_speed(tree, qd), h)
+        a = np.array([sc.where(lost, x, y) for x, y in zip(extrapolated(past.differences), a, strict=True)])
+        differences = updated(a, past.differences, past.known)
+        ahead, ahead_qd = coasted(tree, q, qd, differences, weights(len(differences), Fraction(0), Fraction(1)), h)
+        ahead, correction = closed_twice(tree, ahead)
+        unknown = sc.logical_and(blind, past.known < LEAST_KNOWN)
+        q_next, qd_next = (
+            np.array([sc.where(blind, x, y) for x, y in zip(*pair, strict=True)])
+            for pair in ((ahead, moved.q), (projected(tree, ahead, ahead_qd), moved.qd))
+        )
+        size = sc.where(unknown, np.inf, sc.where(blind, correction, moved.correction))
+        known = sc.minimum(past.known + 1.0, float(MEMORY))
+        memory = Past(differences[:MEMORY], known, held, memory[:0]).vector()
+        return moved._replace(q=q_next, qd=qd_next, memory=memory, correction=size)
 
 
 class Stage(NamedTuple):

@@ -15,7 +15,7 @@ velocity in, as the nearest that the loops allow, and what was not allowed is ta
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,16 @@ from kinloop.algorithms.trees.kinematics import motion, still
 from kinloop.clusters import ClusterTree
 from kinloop.sim.actuators import implicit_armature, joint_forces, with_armature
 from kinloop.sim.integrators.fixed_step import FixedStep
-from kinloop.sim.integrators.history import combine, extrapolated, over_the_step, to_the_middle, updated
+from kinloop.sim.integrators.history import (
+    Past,
+    coasted,
+    combine,
+    extrapolated,
+    over_the_step,
+    read_past,
+    to_the_middle,
+    updated,
+)
 from kinloop.sim.on_loops import closed, closed_twice, coordinates, drivers, spanning, with_followers
 from kinloop.sim.singularity import is_blind, loop_speed, nearness
 from kinloop.sim.smooth_motion import SmoothMotion, accelerate
@@ -40,19 +49,6 @@ PREDICTED = 3.0
 """From so many known differences on the middle is predicted better than Newton's method could close it."""
 
 
-class Past(NamedTuple):
-    """What a step remembers: differences of the acceleration, how many are known, the controls, the impulses."""
-
-    differences: list[Array]
-    known: Any
-    controls: Array
-    impulses: Array
-
-    def vector(self) -> Array:
-        """As a kernel takes and gives it."""
-        return np.concatenate([*self.differences, np.array([self.known]), self.controls, self.impulses])
-
-
 class SemiImplicit(FixedStep):
     """The leapfrog: order 5 in smooth motion, 2 with implicit forces, 1 in contact."""
 
@@ -62,10 +58,10 @@ class SemiImplicit(FixedStep):
     def memory_size(self, system: System) -> int:
         """The numbers of a `Past`."""
         impulses = system.contact.size if system.contact else 0
-        return _count(system) * len(drivers(system.tree)) + 1 + len(system.drive.motors) + impulses
+        return _count(system) * len(drivers(system.tree)) + 2 + len(system.drive.motors) + impulses
 
     def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
-        past = _read(system, memory, u)
+        past = read_past(memory, _count(system), len(drivers(system.tree)), np.array([h, *u]))
         tree = with_armature(system.tree, implicit_armature(system.drive, q, qd, with_followers(system.tree, past.differences[0]), u, h))
         middle, qd_mid = _predicted(tree, system, q, qd, past, h)
         bodies = system.contact.bodies if system.contact else ()
@@ -86,16 +82,6 @@ class SemiImplicit(FixedStep):
 def _count(system: System) -> int:
     """How many differences are kept: all where forces are smooth, else the last acceleration alone."""
     return ORDER - 1 if system.is_smooth else 1
-
-
-def _read(system: System, memory: Array, u: Array) -> Past:
-    n, count, nu = len(drivers(system.tree)), _count(system), len(u)
-    differences = [memory[k * n : (k + 1) * n] for k in range(count)]
-    known, rest = memory[count * n], memory[count * n + 1 :]
-    same: Any = True
-    for a, b in zip(rest[:nu], u, strict=True):
-        same = sc.logical_and(same, sc.logical_and(a <= b, b <= a))
-    return Past(differences, sc.where(same, known, 0.0), u, rest[nu:])
 
 
 def _predicted(tree: ClusterTree, system: System, q: Array, qd: Array, past: Past, h: Any) -> tuple[Array, Array]:
@@ -142,12 +128,8 @@ def _finish(
         v_next, travel, records, impulses, flying = hit.v, hit.travel, hit.records, hit.impulses, hit.flying
     differences = updated(a, past.differences, past.known)
     if system.is_smooth:
-        w = over_the_step(len(differences))
-        rate = with_followers(tree, a)
-        shift = h * qd + with_followers(tree, (h * h) * combine(w.position, differences))
-        shift = screwed(top, shift, qd + 0.5 * h * rate, rate, h)
-        qd_smooth = qd + with_followers(tree, h * combine(w.velocity, differences)) - off
-        q_smooth = top.integrate(q, shift)
+        q_smooth, qd_smooth = coasted(tree, q, qd, differences, over_the_step(len(differences)), h)
+        qd_smooth = qd_smooth - off
     if not system.is_smooth or flying is not True:
         travel = 0.5 * h * v_next if travel is None else travel
         q_plain = top.integrate(middle, spanning(tree, G, travel) + (0.125 * h * h) * s.g)
@@ -164,5 +146,5 @@ def _finish(
     q_next, correction = closed_twice(tree, q_next)
     kept = differences[: len(past.differences)]
     known = sc.where(flying, sc.minimum(past.known + 1.0, float(len(kept))), 0.0)
-    memory = Past(kept, known, u, impulses).vector()
+    memory = Past(kept, known, past.held, impulses).vector()
     return Moved(q_next, qd_next, memory, correction, near, work, records)
