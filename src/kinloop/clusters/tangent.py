@@ -38,8 +38,9 @@ RANK_TOLERANCE = 1e-4
 
 
 class LoopTurn(NamedTuple):
-    """What one loop adds: the rows kept of it, and the columns of N that these rows touch."""
+    """What one loop adds: its rank, its rows (more than that where the best are chosen on the way), columns they touch."""
 
+    rank: int
     rows: tuple[int, ...]
     columns: tuple[int, ...]
 
@@ -69,7 +70,7 @@ class TangentFrame:
     @property
     def m(self) -> int:
         """Number of independent velocities."""
-        return self.n - sum(len(loop.rows) for loop in self.loops)
+        return self.n - sum(loop.rank for loop in self.loops)
 
     def embed(self, K: Array, k: Array | None = None) -> tuple[Array, Array | None]:
         """G (n, m) with qd = G v, and g (n,) with qdd = G a + g where the bias k is given."""
@@ -99,17 +100,17 @@ class TangentFrame:
         N[np.diag_indices(self.n)] = 1.0
         live, x = list(range(self.n)), np.zeros(self.n, dtype=object) + 0.0
         found: list[Any] = []
-        for rows, columns in self.loops:
+        for rank, rows, columns in self.loops:
             A = np.array([[_dot(K[r], N[:, j]) for j in columns] for r in rows], dtype=object)
             rest = [0.0 if b is None else b[r] - _dot(K[r], x) for r in rows]
-            turn = _cross_product if A.shape == (2, 3) else _reflections
-            step, size = turn(A, rest, N, list(columns))
+            turn = _cross_product if A.shape == (2, 3) and rank == 2 else _reflections
+            step, size = turn(A, rest, N, list(columns), rank)
             x, found = x + step, found + size
-            live = [j for j in live if j not in columns[: len(rows)]]
+            live = [j for j in live if j not in columns[:rank]]
         return Reduced(_plain(N[:, live] * self.scale[:, None]), _plain(self.scale * x), found)
 
 
-def _cross_product(A: Array, rest: list[Any], N: Array, columns: list[int]) -> tuple[Array, list[Any]]:
+def _cross_product(A: Array, rest: list[Any], N: Array, columns: list[int], rank: int) -> tuple[Array, list[Any]]:
     """Two rows over three columns, as of every flat loop: what is left is their cross product."""
     n = _cross(A[0], A[1])
     square = _dot(n, n)
@@ -120,12 +121,15 @@ def _cross_product(A: Array, rest: list[Any], N: Array, columns: list[int]) -> t
     return out, [length]
 
 
-def _reflections(A: Array, rest: list[Any], N: Array, columns: list[int]) -> tuple[Array, list[Any]]:
-    """Householder's reflections, row by row."""
-    r = len(A)
-    for a in range(r):
+def _reflections(
+    A: Array, rest: list[Any], N: Array, columns: list[int], rank: int
+) -> tuple[Array, list[Any]]:
+    """Householder's reflections, row by row; the largest row first where there are more rows than rank."""
+    for a in range(rank):
+        if len(A) > rank:
+            _largest_first(A, rest, a)
         w, factor, diagonal = _reflection(A[a, a:])
-        for c in range(a + 1, r):
+        for c in range(a + 1, len(A)):
             A[c, a:] = A[c, a:] - w * (factor * _dot(A[c, a:], w))
         A[a, a] = diagonal
         turned = columns[a:]
@@ -133,12 +137,25 @@ def _reflections(A: Array, rest: list[Any], N: Array, columns: list[int]) -> tup
             if any(_there(N[i, j]) for j in turned):
                 N[i, turned] = N[i, turned] - (factor * _dot(N[i, turned], w)) * w
     z: list[Any] = []
-    for a in range(r):
+    for a in range(rank):
         left = rest[a]
         for c in range(a):
             left = left - A[a, c] * z[c]
         z.append(left * A[a, a] * (1.0 / (A[a, a] * A[a, a] + TINY * TINY)) if _there(left) else 0.0)
-    return _combined(N, columns[:r], np.array(z, dtype=object)), [sc.abs(A[a, a]) for a in range(r)]
+    return _combined(N, columns[:rank], np.array(z, dtype=object)), [sc.abs(A[a, a]) for a in range(rank)]
+
+
+def _largest_first(A: Array, rest: list[Any], a: int) -> None:
+    """Exchange rows a, a + 1, ... so that the one which is longest beyond column a comes first."""
+    size = _dot(A[a, a:], A[a, a:])
+    for c in range(a + 1, len(A)):
+        other = _dot(A[c, a:], A[c, a:])
+        swap = size < other
+        pairs = [(A[a, j], A[c, j]) for j in range(A.shape[1])] + [(rest[a], rest[c])]
+        first = [sc.where(swap, y, x) for x, y in pairs]
+        second = [sc.where(swap, x, y) for x, y in pairs]
+        A[a], rest[a], A[c], rest[c] = first[:-1], first[-1], second[:-1], second[-1]
+        size = sc.where(swap, other, size)
 
 
 def _reflection(a: Array) -> tuple[Array, Any, Any]:
@@ -213,11 +230,26 @@ def _order_of_loops(cluster: Cluster, K: Array) -> tuple[LoopTurn, ...]:
         rows = [span[k] for k in sorted(pivots(A.T, rank))]
         columns = [j for j in live if np.any(pattern[rows] & touched[:, j])]
         columns.sort(key=lambda j: int(touched[:, j].sum()))
-        out.append(LoopTurn(tuple(rows), tuple(columns)))
+        choice = rows if _always_enough(cluster.equations.samples, span, rows) else span
+        out.append(LoopTurn(rank, tuple(choice), tuple(columns)))
         N[:, columns] = N[:, columns] @ np.linalg.qr((K[rows] @ N[:, columns]).T, mode="complete")[0]
         touched[:, columns] = np.any(touched[:, columns], axis=1, keepdims=True)
         live = [j for j in live if j not in columns[:rank]]
     return tuple(out)
+
+
+def _always_enough(samples: Sequence[Array], span: Sequence[int], rows: Sequence[int]) -> bool:
+    """Whether the other rows of a loop are the same combinations of `rows` at all configurations.
+
+    So they are in a flat loop. In Bennett's or Bricard's the rows that matter change on the way.
+    """
+    others = [r for r in span if r not in rows]
+    found = [K[others] @ np.linalg.pinv(K[list(rows)]) for K in samples]
+    exact = all(
+        np.max(np.abs(K[others] - C @ K[list(rows)]), initial=0.0) <= 1e-6 * np.max(np.abs(K), initial=0.0)
+        for K, C in zip(samples, found, strict=True)
+    )
+    return exact and bool(np.max(np.ptp(found, axis=0), initial=0.0) <= 1e-6)
 
 
 def _constant(samples: Sequence[Array], span: Sequence[int]) -> bool:

@@ -212,15 +212,18 @@ def implicit_armature(drive: Drive, q: Array, qd: Array, before: Array, u: Array
     A servo at its limit pushes with a constant force, and adds none: whether it will be there is predicted with the
     acceleration `before` of the last step.
     """
-    extra = np.array([h * float(d) + (0.25 * h * h) * float(s) for d, s in zip(drive.damping, drive.stiffness)])
+    extra: list[Any] = [
+        h * float(d) + (0.25 * h * h) * float(s) if d or s else 0.0
+        for d, s in zip(drive.damping, drive.stiffness, strict=True)
+    ]
     for k, (motor, d, place) in enumerate(zip(drive.motors, drive.dofs, drive.places, strict=True)):
         gain = motor.gear**2 * LAWS[motor.kind].armature(motor, h)
-        if np.isfinite(motor.limit) and isinstance(gain, sc.Symbol | float) and LAWS[motor.kind].is_servo:
+        if np.isfinite(motor.limit) and LAWS[motor.kind].is_servo:
             x, rate = (q[place] if place >= 0 else 0.0), qd[d] + h * before[d]
             asked = LAWS[motor.kind].force(motor, u[k], motor.gear * (x + h * rate), motor.gear * rate)
             gain = sc.where(sc.abs(asked) < motor.limit, gain, 0.0)
         extra[d] = extra[d] + gain
-    return extra
+    return np.array(extra)
 
 
 def with_armature(tree: ClusterTree, extra: Array) -> ClusterTree:
