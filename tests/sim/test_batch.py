@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from kinloop.sim import Simulator, Status
 from kinloop.sim.charts.recharting import rechart
 from kinloop.sim.charts.thresholds import REACH_LIMIT, VOLUME_LIMIT
+
+from kinloop.sim import Simulator, Status
 from kinloop.sim.recorder import Recorder
 from tests.sim.mechanisms import pendulum, started
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from kinloop.sim.charts.recharting import rechart
 
 import kinloop as kl
 from kinloop.errors import MethodError
 from kinloop.sim import Motor, Simulator
-from kinloop.sim.charts.recharting import rechart
 from kinloop.sim.engine import FEEDBACK, Engine, Interpreted, charts_key
 from kinloop.sim.status import Status
 from kinloop.sim.stepper import StepState

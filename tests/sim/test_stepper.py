@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from kinloop.sim.charts.thresholds import REACH_LIMIT, VOLUME_LIMIT
 
 from kinloop import scalar as sc
 from kinloop.sim.actuators import make_drive
-from kinloop.sim.charts.thresholds import REACH_LIMIT, VOLUME_LIMIT
 from kinloop.sim.status import Status
 from kinloop.sim.stepper import MAX_SPEED, OPENING, Moved, StepMethod, Stepper, StepState, System
 from kinloop.sim.watch import Watch, begin_watch

@@ -69,6 +69,18 @@ class Chart:
             solution[i, column] = 1.0
         return solution[:, :m], (solution[:, m] if k is not None else None)
 
+    def correction(self, K: Array, phi: Array) -> Array:
+        """The step (n,) of the dependent coordinates that removes phi to first order."""
+        step = self.embed(K, -phi)[1]
+        assert step is not None
+        step = step.copy()
+        step[list(self.independent)] = 0.0
+        return step
+
+    def coordinates(self, qd: Array, G: Array) -> Array:
+        """The independent part (m,) of a cluster's spanning velocity."""
+        return qd[list(self.independent)]
+
 
 def pivots(A: Array, rank: int) -> list[int]:
     """The columns that a pivoted orthogonalisation takes first."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -54,12 +55,21 @@ class Cluster:
         """Whether some of its coordinates follow from the others."""
         return bool(self.parts and self.chart.dependent)
 
+    @property
+    def bends(self) -> bool:
+        """Whether G changes with the configuration: not so where only gears, belts and the like tie the cluster."""
+        return bool(self.parts and self.dofs) and not self.linear
+
 
 class Equations(NamedTuple):
     """What is known of a cluster's rows at all configurations: how to weigh them, which entries can be non-zero."""
 
     weights: Array
     pattern: Array
+    samples: tuple[Array, ...] = ()
+    """K at a few closed configurations."""
+    spans: tuple[list[int], ...] = ()
+    """The rows of each closure, in order."""
 
 
 class Embedding(NamedTuple):
@@ -225,7 +235,10 @@ def first_chart(
     if not parts:
         return Chart(n, (), (), tuple(range(n)), ()), None
     found = samples(top, parts, bodies, dofs, seed)
-    equations = Equations(row_weights(parts, found), closure_pattern(top, parts, dofs, found[0]))
+    ends = np.cumsum([0, *(len(block) for block in found[0].blocks)])
+    spans = tuple(list(range(a, b)) for a, b in pairwise(map(int, ends)))
+    pattern = closure_pattern(top, parts, dofs, found[0])
+    equations = Equations(row_weights(parts, found), pattern, tuple(s.K for s in found), spans)
     weighted = [s.K * equations.weights[:, None] for s in found]
     names = [top.coordinates[d] for d in dofs]
     joints = {name: top.joints[i].name for i in bodies for name in top.coordinates[top.v_of[i]]}

@@ -12,9 +12,7 @@ What happens inside:
 - `smooth_motion`: accelerations between impacts. `turning_axes`: velocities of free bodies in axes that rest.
 - `integrators`: how states move on in time, one file each.
 - `contact`: the ground, what touches it, the stops of joints, and the solver for their impulses.
-- `charts`: which coordinates are independent, and how they change on the way.
 - `stepper`: one step as the function that is traced; `watch`: what it keeps on every batch row besides the state.
-- `engine`: the kernels in certain charts. `batch`: a batch of rows on its way through them.
 - `recorder`: fills the arrays of a `Rollout`. `parquet`: rollouts as tables.
 """
 

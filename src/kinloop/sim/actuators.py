@@ -61,12 +61,14 @@ class Law(NamedTuple):
     force: Callable[[Motor, Any, Any, Any], Any]
     armature: Callable[[Motor, float], float]
     needs_position: bool = False
+    is_servo: bool = True
 
 
 LAWS = {
     "torque": Law(
         force=lambda motor, u, q, qd: u,
         armature=lambda motor, h: 0.0,
+        is_servo=False,
     ),
     "position": Law(
         force=lambda motor, u, q, qd: motor.kp * (u - q) - motor.kd * qd,
@@ -97,6 +99,12 @@ class Drive:
     stiffness: Array
     rest: Array
     place_of: tuple[int, ...]
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether forces at joints are controls alone: no damping, springs or servos, which are taken implicitly."""
+        servo = any(LAWS[m.kind].is_servo for m in self.motors)
+        return not (servo or np.any(self.damping) or np.any(self.stiffness))
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -191,12 +199,28 @@ def spring_energy(drive: Drive, q: Array) -> Array | float:
     return total
 
 
-def implicit_tree(tree: ClusterTree, drive: Drive, h: float) -> ClusterTree:
-    """The tree with the armature that an implicit step of length h adds to its joints by (1)."""
-    extra = h * drive.damping + 0.25 * h * h * drive.stiffness
-    for motor, d in zip(drive.motors, drive.dofs, strict=True):
-        if not np.isfinite(motor.limit):
-            extra[d] += motor.gear**2 * LAWS[motor.kind].armature(motor, h)
-    if not np.any(extra):
+def implicit_armature(drive: Drive, q: Array, qd: Array, before: Array, u: Array, h: Any) -> Array:
+    """The armature that an implicit step of length h adds to all spanning coordinates by (1).
+
+    A servo at its limit pushes with a constant force, and adds none: whether it will be there is predicted with the
+    acceleration `before` of the last step.
+    """
+    extra: list[Any] = [
+        h * float(d) + (0.25 * h * h) * float(s) if d or s else 0.0
+        for d, s in zip(drive.damping, drive.stiffness, strict=True)
+    ]
+    for k, (motor, d, place) in enumerate(zip(drive.motors, drive.dofs, drive.places, strict=True)):
+        gain = motor.gear**2 * LAWS[motor.kind].armature(motor, h)
+        if np.isfinite(motor.limit) and LAWS[motor.kind].is_servo:
+            x, rate = (q[place] if place >= 0 else 0.0), qd[d] + h * before[d]
+            asked = LAWS[motor.kind].force(motor, u[k], motor.gear * (x + h * rate), motor.gear * rate)
+            gain = sc.where(sc.abs(asked) < motor.limit, gain, 0.0)
+        extra[d] = extra[d] + gain
+    return np.array(extra)
+
+
+def with_armature(tree: ClusterTree, extra: Array) -> ClusterTree:
+    """The tree with some armature added to its joints."""
+    if not sc.is_symbolic(extra) and not np.any(extra):
         return tree
     return tree.with_topology(replace(tree.top, armature=tree.top.armature + extra))

@@ -9,7 +9,6 @@ import numpy as np
 
 from kinloop.errors import MethodError
 from kinloop.sim.actuators import spring_energy
-from kinloop.sim.charts.thresholds import NEARLY_SINGULAR
 from kinloop.sim.engine import Engine
 from kinloop.sim.rollout import Rollout
 from kinloop.sim.state import State
@@ -46,7 +45,7 @@ class Recorder:
         if not self.names:
             return ()
         direct = tuple(n for n in self.names if n in CONTACT and n in engine.step.outputs)
-        return ("q_seen", "v_seen", *direct)
+        return ("q_seen", "qd_seen", *direct)
 
     def store(self, engine: Engine, k: Array, start: int, every: int, kept: dict[str, Array]) -> None:
         """Take what rows k did from step `start` on; kernel outputs were kept every `every` steps."""
@@ -65,20 +64,18 @@ class Recorder:
         """Row k was put elsewhere outside a kernel (over a singular configuration): record that state if it is due."""
         if not self.names or done % self.every or done == 0:
             return
-        q, v = batch.state.q[[k]][:, None], batch.state.v[[k]][:, None]
-        for name, x in self._values(batch.engine(k), {"q_seen": q, "v_seen": v}).items():
-            if name in self.records:
-                self.records[name][[k], done // self.every - 1] = x[:, 0]
+        q, qd = batch.state.q[[k]][:, None], batch.state.qd[[k]][:, None]
+        for name, x in self._values(batch.engine, {"q_seen": q, "qd_seen": qd}).items():
+            self._array(name, x)[[k], done // self.every - 1] = x[:, 0]
 
     def put(self, batch: Batch, k: int, due: Array, found: Sequence[Array]) -> None:
         """States x = (q, qd) of row k at the steps `due`; what is missing repeats the last one."""
         if not self.names or not len(due):
             return
-        engine = batch.engine(k)
-        nq = engine.tree.top.nq
+        nq = batch.engine.tree.top.nq
         last = np.concatenate([batch.state.q[k], batch.state.qd[k]])
         x = np.array([*found, *([last] * (len(due) - len(found)))])
-        values = self._values(engine, {"q_seen": x[None, :, :nq], "v_seen": x[None, :, nq:][..., engine.independent]})
+        values = self._values(batch.engine, {"q_seen": x[None, :, :nq], "qd_seen": x[None, :, nq:]})
         for name, y in values.items():
             self._array(name, y)[k, due // self.every - 1] = y[0]
 
@@ -89,19 +86,14 @@ class Recorder:
         return self.records[name]
 
     def _values(self, engine: Engine, kept: dict[str, Array]) -> dict[str, Array]:
-        """What is to be recorded at states q, v in the charts of an engine; v in the robot's own coordinates."""
-        q, v = kept["q_seen"], kept["v_seen"]
-        robot = engine.robot
-        out: dict[str, Array] = {"q": q, "v": v, **{n: kept[n] for n in CONTACT if n in kept}}
-        mine = self.sim.robot.tree.independent_dofs
-        if "qd" in self.names or ("v" in self.names and engine.tree.independent_dofs != mine):
-            out["qd"] = np.asarray(robot.spanning_velocity(q, v))
-            out["v"] = out["qd"][..., mine]
-        if {"energy", "kinetic_energy"} & set(self.names):
-            out["kinetic_energy"] = np.asarray(robot.kinetic_energy(q, v))
-        if {"energy", "potential_energy"} & set(self.names):
-            out["potential_energy"] = np.asarray(robot.potential_energy(q)) + spring_energy(self.sim.drive, q)
-        if "energy" in self.names:
+        """What is to be recorded at states (q, qd); v in the robot's own coordinates."""
+        q = kept["q_seen"]
+        out: dict[str, Array] = {"q": q, **{n: kept[n] for n in CONTACT if n in kept}}
+        if set(self.names) & {"v", "qd", "energy", "kinetic_energy", "potential_energy"}:
+            qd, energies = engine.reading(q, kept["qd_seen"])
+            out |= {"qd": qd, "v": qd[..., self.sim.robot.tree.independent_dofs]}
+            out["kinetic_energy"] = energies[..., 0]
+            out["potential_energy"] = energies[..., 1] + spring_energy(self.sim.drive, q)
             out["energy"] = out["kinetic_energy"] + out["potential_energy"]
         if "loop_error" in self.names:
             out["loop_error"] = engine.loop_error(q)
@@ -112,9 +104,9 @@ class Recorder:
         watch = batch.watch
         t = self.sim.dt * self.every * np.arange(1, self.count + 1) + before.t[0]
         records = {n: (x[0] if single else x) for n, x in self.records.items()}
-        status = np.where(watch.has(Status.CHART), float(Status.DIVERGED), watch.status).astype(int)
-        stopped = np.where(watch.has(Status.RUNNING), np.inf, before.t + watch.steps * self.sim.dt)
+        status = watch.status.astype(int)
+        stopped = np.where(status == Status.RUNNING, np.inf, before.t + watch.steps * self.sim.dt)
         return Rollout(
-            t, records, batch.read(), status, stopped, batch.chart_changes.copy(),
-            batch.singular | (watch.lowest_volume < NEARLY_SINGULAR), watch.lowest_volume.copy(), single, info,
+            t, records, batch.read(), status, stopped, batch.substeps.copy(), watch.passed > 0, watch.nearest.copy(),
+            single, info,
         )  # fmt: skip

@@ -21,8 +21,9 @@ class Rollout:
 
     `t` (N,) are the recorded times. `status` (B,) holds integers of `Status`: 1 where a row went all the way, 3 where
     its loops could not be closed at this step length, 4 where it diverged; such a row stays at its last good state,
-    from the time `stopped` (B,) on. `chart_changes` (B,) counts changes of independent coordinates, `singular` (B,) is
-    True where a row came near (volume below 1e-2) or passed a configuration where loops lose rank.
+    from the time `stopped` (B,) on, and `reasons` says why. `substeps` (B,) counts the steps that rows took where dt
+    was too long for them. `singular` (B,) is True where a row passed a configuration at which a loop loses rank,
+    `nearest` (B,) how near it came to one: 0 is there, 1 or more far away (`kinloop.sim.singularity`).
     """
 
     t: Array
@@ -30,9 +31,9 @@ class Rollout:
     final: State
     status: Array
     stopped: Array
-    chart_changes: Array
+    substeps: Array
     singular: Array
-    lowest_volume: Array
+    nearest: Array
     single: bool = False
     info: dict[str, Any] = field(default_factory=dict)
 
@@ -54,7 +55,7 @@ class Rollout:
 
     def arrays(self) -> dict[str, Array]:
         """Everything as plain arrays."""
-        flags = {k: getattr(self, k) for k in ("status", "stopped", "chart_changes", "singular", "lowest_volume")}
+        flags = {k: getattr(self, k) for k in ("status", "stopped", "substeps", "singular", "nearest")}
         last = {"final_q": self.final.q, "final_qd": self.final.qd, "final_t": self.final.t}
         return {"t": self.t, **self.records, **last, **flags}
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kinloop.clusters import ClusterTree
+from kinloop.clusters.framing import framed
 from kinloop.errors import MethodError, SingularConfiguration
 from kinloop.inputs import checked
-from kinloop.kernels import Interpreted, charts_key
+from kinloop.kernels import Interpreted
 from kinloop.robot import Robot
 from kinloop.sim.actuators import Motor, make_drive
 from kinloop.sim.batch import Batch
-from kinloop.sim.charts.loop_kernels import native
-from kinloop.sim.charts.recharting import typical_singular
 from kinloop.sim.contact.candidates import ContactPoint, find_candidates
 from kinloop.sim.contact.ground import Ground
 from kinloop.sim.contact.impact import Contact
@@ -74,12 +70,9 @@ class Simulator:
         self.method = INTEGRATORS[integrator].make(IntegratorOptions(int(substeps), float(tolerance)))
         self.drive = make_drive(robot.tree, motors)
         self.contact = self._contact(contacts, limits, iterations)
-        self._system = System(native(robot.kernels), self.drive, self.contact, self.dt)
-        self._samples = robot.tree.samples.jacobians
-        self._typical = typical_singular(robot.tree, self._samples)
-        self._own_charts = charts_key(self._system.tree)
-        self._engines: dict[tuple[Any, ...], Engine] = {}
-        self._first = begin_watch(0), np.ones((0, 1))
+        system = System(framed(robot.tree), self.drive, self.contact)
+        self.engine = Engine(robot, system, self.method)
+        self._beginning = begin_watch(0)
 
     def _contact(self, contacts: Sequence[ContactPoint | str] | None, limits: bool, iterations: int) -> Contact | None:
         candidates = find_candidates(self.robot, contacts) if self.ground is not None else []
@@ -103,18 +96,6 @@ class Simulator:
         """The coordinates that the controls act on."""
         return [m.joint for m in self.drive.motors]
 
-    def engine(self, tree: ClusterTree | None = None) -> Engine:
-        """The engine for a tree's charts (by default the robot's own), made once."""
-        key = self._own_charts if tree is None else charts_key(tree)
-        if key not in self._engines:
-            system = self._system if tree is None else replace(self._system, tree=tree)
-            self._engines[key] = Engine(self.robot, system, self.method, self._samples)
-        return self._engines[key]
-
-    def _engine_of(self, state: State) -> Engine:
-        """The engine in whose charts a state last moved, else the robot's own."""
-        return (self._engines.get(state.charts) if state.charts else None) or self.engine()
-
     def state(
         self, q: ArrayLike | None = None, v: ArrayLike | None = None, t: ArrayLike = 0.0, qd: ArrayLike | None = None
     ) -> State:
@@ -137,12 +118,12 @@ class Simulator:
         rows = max(len(q), len(qd))
         q, qd = (np.broadcast_to(x, (rows, x.shape[1])).copy() for x in (q, qd))
         time = np.broadcast_to(np.asarray(t, dtype=float), (rows,)).copy()
-        memory = np.zeros((rows, self.method.memory_size(self._system)))
+        memory = np.zeros((rows, self.method.memory_size(self.engine.system)))
         return State(q, qd, time, np.ones(rows, dtype=bool), memory)
 
     def batch(self, state: State) -> Batch:
         """The batch that begins at a state."""
-        return Batch(state, self._engine_of(state), self.engine, self._typical)
+        return Batch(state, self.engine, self.dt)
 
     def step(self, state: State, u: ArrayLike | None = None) -> State:
         """The state one dt later under controls u (nu,) or (B, nu)."""
@@ -160,21 +141,19 @@ class Simulator:
 
     def _direct(self, state: State, u: Array) -> State | None:
         """One step by a single call of the kernel; None if some batch row needs more than that."""
-        engine, rows = self._engine_of(state), len(state)
+        engine, rows = self.engine, len(state)
         if isinstance(engine.step, Interpreted) or not state.ok.all():
             return None
-        if len(self._first[0]) != rows:
-            self._first = begin_watch(rows), np.ones((rows, 1))
-        watch, until = self._first
-        given = [state.q, state.qd[:, engine.independent], state.qd, watch, state.memory, u, until]
+        if len(self._beginning) != rows:
+            self._beginning = begin_watch(rows)
+        until, h = np.ones((rows, 1)), np.full((rows, 1), self.dt)
+        given = [state.q, state.qd, self._beginning, state.memory, u, until, h]
         found = engine.step(*([x[0] for x in given] if rows == 1 else given))
         out = dict(zip(engine.step.outputs, found, strict=True))
         if not Watch.of(out["watch_next"]).has(Status.RUNNING).all():
             return None
-        q, v, memory = out["q_next"], out["v_next"], out["memory_next"]
-        qd = engine.velocities(q, v)
-        q, qd, memory = (x.reshape(rows, -1) for x in (q, qd, memory))
-        return State(q, qd, state.t + self.dt, state.ok, memory, state.charts)
+        q, qd, memory = (out[f"{name}_next"].reshape(rows, -1) for name in ("q", "qd", "memory"))
+        return State(q, qd, state.t + self.dt, state.ok, memory)
 
     def rollout(
         self,

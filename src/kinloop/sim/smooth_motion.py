@@ -11,20 +11,20 @@ on the charts, which only serve to compute f.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinloop.algorithms.trees.articulated import Articulated, articulate
 from kinloop.algorithms.trees.body_forces import body_bias
 from kinloop.algorithms.trees.cluster_aba import inward, outward
-from kinloop.algorithms.trees.kinematics import Motion, motion, scatter
+from kinloop.algorithms.trees.kinematics import Motion, joint_pose, motion, scatter, still
 from kinloop.clusters import ClusterTree
-from kinloop.clusters.closing import closest, project_velocity
 from kinloop.linear import join
 from kinloop.model.topology import Topology
 from kinloop.sim.actuators import Drive, joint_forces
+from kinloop.sim.on_loops import closed_twice, coordinates, projected, spanning
+from kinloop.sim.singularity import nearness
 from kinloop.spatial.transform import Array
 
 
@@ -43,27 +43,12 @@ class SmoothMotion(NamedTuple):
     acc: list[Array]
 
 
-def smooth_motion(
-    tree: ClusterTree, drive: Drive, q: Array, v: Array, u: Array, turning: Collection[int] = ()
-) -> SmoothMotion:
-    """The smooth motion at (q, v) under controls u; bodies in `turning` are posed even if their spin is unseen."""
-    kin = motion(tree, q, v, turning)
-    art = articulate(tree, kin)
-    f = joint_forces(drive, q, scatter(tree, [e.qd for e in kin.embedding]), u)
-    return accelerate(tree, kin, art, q, f)
-
-
 def accelerate(tree: ClusterTree, kin: Motion, art: list[Articulated], q: Array, f: Array) -> SmoothMotion:
     """The smooth motion with known kinematics and inertias, under forces f on the spanning coordinates."""
     tau = [e.G.T @ f[list(c.dofs)] for c, e in zip(tree, kin.embedding, strict=True)]
     y, acc = outward(tree, kin, art, inward(tree, kin, art, body_bias(tree.top, kin.v, q, None), join(tau)))
     qd, g = scatter(tree, [e.qd for e in kin.embedding]), scatter(tree, [e.g for e in kin.embedding])
     return SmoothMotion(kin, art, qd, g, join(y), acc)
-
-
-def spanning(tree: ClusterTree, kin: Motion, v: Array) -> Array:
-    """G v: spanning velocities for the independent ones, with the G of known kinematics."""
-    return scatter(tree, [e.G @ v[c.v] for c, e in zip(tree, kin.embedding, strict=True)])
 
 
 def position_rate(top: Topology, q: Array, qd: Array) -> Array:
@@ -74,11 +59,27 @@ def position_rate(top: Topology, q: Array, qd: Array) -> Array:
 
 def closed_rate(tree: ClusterTree, drive: Drive, x: tuple[Array, Array], u: Array) -> tuple[Array, Array]:
     """f(x): rates of x = (q, qd) on closed loops."""
-    s = smooth_motion(tree, drive, x[0], x[1][tree.independent_dofs], u)
-    return position_rate(tree.top, x[0], s.qd), spanning(tree, s.kin, s.a) + s.g
+    q, qd = x
+    v = coordinates(tree, still(tree, q).embedding, qd)
+    kin = motion(tree, q, v)
+    f = joint_forces(drive, q, scatter(tree, [e.qd for e in kin.embedding]), u)
+    s = accelerate(tree, kin, articulate(tree, kin), q, f)
+    return position_rate(tree.top, q, s.qd), spanning(tree, kin.embedding, s.a) + s.g
 
 
-def state_rate(tree: ClusterTree, drive: Drive, x: tuple[Array, Array], u: Array) -> tuple[Array, Array]:
-    """f(P(x)): rates of x = (q, qd) near closed loops, by (1)."""
-    q, _ = closest(tree, x[0])
-    return closed_rate(tree, drive, (q, project_velocity(tree, q, x[1])), u)
+def state_rate(tree: ClusterTree, drive: Drive, x: tuple[Array, Array], u: Array) -> tuple[tuple[Array, Array], Any]:
+    """f(P(x)): rates of x = (q, qd) near closed loops, by (1), and how near P(x) is to a singular configuration."""
+    q, _ = closed_twice(tree, tree.top.normalized(x[0]))
+    return closed_rate(tree, drive, (q, projected(tree, q, x[1])), u), nearness(tree, q)
+
+
+def spanning_kinetic_energy(tree: ClusterTree, q: Array, qd: Array) -> Any:
+    """Kinetic energy [J] of a spanning velocity, whether the loops allow it or not."""
+    top = tree.top
+    energy: Any = 0.5 * (top.armature * qd) @ qd
+    twist: list[Array] = []
+    for i, parent in enumerate(top.parent):
+        own = top.types[i].subspace(q[top.q_of[i]]) @ qd[top.v_of[i]]
+        twist.append(own if parent < 0 else joint_pose(top, i, q).motion(twist[parent]) + own)
+        energy = energy + 0.5 * (twist[i] @ top.inertia[i].apply(twist[i]))
+    return energy

@@ -1,9 +1,8 @@
-"""The state of a batch: what survives a change of charts."""
+"""The state of a batch: positions and velocities of all joints."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,9 +13,8 @@ from kinloop.spatial.transform import Array
 class State:
     """A batch of states: positions q (B, nq) and velocities qd (B, n_spanning) of all joints, time t (B,).
 
-    `ok` is False for a batch row that has stopped for good. `memory` (B, n) holds first guesses for the next step
-    (smooth acceleration, impulses); zeros serve too. `charts` says in which coordinates all rows last moved, if in the
-    same; None leaves that to the simulator.
+    `ok` is False for a batch row that has stopped for good. `memory` (B, n) is what the integrator remembers of
+    the last steps (accelerations, impulses); zeros serve too.
     """
 
     q: Array
@@ -24,7 +22,6 @@ class State:
     t: Array
     ok: Array
     memory: Array
-    charts: tuple[Any, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.q)
@@ -36,4 +33,4 @@ class State:
     def repeated(self, rows: int) -> State:
         """The first batch row, so many times."""
         q, qd, t, ok, memory = (np.repeat(x[:1], rows, axis=0) for x in self.arrays())
-        return State(q, qd, t, ok, memory, self.charts)
+        return State(q, qd, t, ok, memory)

@@ -9,10 +9,12 @@ class Status(IntEnum):
     """Whether a batch row goes on. The integers are those in `Rollout.status` and in saved files."""
 
     RUNNING = 1
-    """On its way; at the end of a rollout: it went all the way."""
-    CHART = 2
-    """Stopped before a step that its charts would spoil. It waits for better charts; no rollout ends so."""
+    """On its way; at the end of a rollout: it followed its equations of motion all the way."""
+    TOO_LONG = 2
+    """Stopped before a step that is too long for it. It waits for shorter steps; no rollout ends so."""
     OPEN = 3
-    """Stopped before a step that did not close its loops."""
+    """Stopped: its loops could not be closed, however short the steps."""
     DIVERGED = 4
-    """Stopped before a step that led to infinity, or at a singular configuration it could not pass."""
+    """Stopped: its motion led beyond all bounds, however short the steps."""
+    SINGULAR = 5
+    """Stopped at a singular configuration, from which its equations of motion lead nowhere in particular."""

@@ -1,7 +1,8 @@
 """One step of one batch row, as the function of numbers or symbols that is traced into a kernel.
 
-The integrator moves the row; the gauge says whether the row's charts bear the step; the watch says whether the row
-takes it. A batch row whose status is not `Status.RUNNING` stays as it is, whatever the other rows of the batch do.
+The integrator moves the row, and the step is judged: whether the loops closed, whether joints turned too far for the
+method to follow, whether all numbers stayed within bounds. A row whose step fails stays where it is and waits for
+shorter steps; the other rows of the batch never notice.
 """
 
 from __future__ import annotations
@@ -14,9 +15,8 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
 from kinloop.sim.actuators import Drive
-from kinloop.sim.charts.gauge import Gauge
-from kinloop.sim.charts.thresholds import REACH_LIMIT, VOLUME_LIMIT
 from kinloop.sim.contact.impact import Contact
+from kinloop.sim.singularity import passes
 from kinloop.sim.status import Status
 from kinloop.sim.watch import Watch
 from kinloop.spatial.transform import Array
@@ -24,30 +24,46 @@ from kinloop.spatial.transform import Array
 OPENING = 1e-7
 """The last Newton correction a closed step may have [m, rad]: the next would be its square."""
 
+LARGEST_TURN = 0.1
+"""Joints may turn by this much in a step [rad]; faster ones get shorter steps."""
+
 MAX_SPEED = 1e7
 """Positions and velocities beyond this [m, rad, m/s, rad/s] have diverged."""
 
 
 @dataclass(frozen=True)
 class System:
-    """What is simulated: a cluster tree in its charts, what drives and what stops it, and the step length [s]."""
+    """What is simulated: a cluster tree in tangent frames, what drives and what stops it."""
 
     tree: ClusterTree
     drive: Drive
     contact: Contact | None
-    dt: float
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether forces are smooth where nothing touches: controls alone act at joints, and no dry friction."""
+        return self.drive.is_smooth and not (self.contact and self.contact.rubs)
+
+    @property
+    def turning(self) -> list[int]:
+        """Spanning velocities of joints whose angle matters: [rad/s]."""
+        top = self.tree.top
+        return [
+            d
+            for i, t in enumerate(top.types)
+            if not top.spins_unseen[i]
+            for d, slides in zip(range(top.v_of[i].start, top.v_of[i].stop), t.slides(), strict=True)
+            if not slides
+        ]
 
 
 class StepState(NamedTuple):
     """What one step passes to the next: numbers or symbols of one row, or arrays with a line per batch row.
 
-    `v` are the independent velocities in the charts in force. `qd` is where the spanning velocity was heading when q
-    was reached, and `memory` what the integrator remembers of its last step: both are first guesses only. `watch` is
-    a `Watch` as a vector.
+    `watch` is a `Watch` as a vector, `memory` what the integrator remembers of its last steps.
     """
 
     q: Array
-    v: Array
     qd: Array
     watch: Array
     memory: Array
@@ -65,74 +81,66 @@ class StepState(NamedTuple):
 class Moved(NamedTuple):
     """Where an integrator's step leads: the next state, and what is needed to judge the step.
 
-    `correction` is the size of the last Newton correction of the loops [m, rad], `gauged_at` the configuration at
-    which the charts are judged, `records` what else can be recorded of the step.
+    `correction` is the size of the last Newton correction of the loops [m, rad], `nearness` that of the configurations
+    the step was computed at (`singularity`), `work` what forces did [J], `records` what else can be recorded.
     """
 
     q: Array
-    v: Array
     qd: Array
     memory: Array
     correction: Any
-    gauged_at: Array
+    nearness: Any
+    work: Any
     records: dict[str, Any]
 
 
 @runtime_checkable
 class StepMethod(Protocol):
-    """A way to step on by dt: what `Stepper` needs of an integrator."""
-
-    def prepared(self, system: System) -> System:
-        """The system whose inertia the step uses: forces that are taken implicitly add to it."""
+    """A way to step on by h: what `Stepper` needs of an integrator."""
 
     def memory_size(self, system: System) -> int:
-        """How many numbers a step hands to the next as first guesses."""
+        """How many numbers a step hands to the next."""
 
-    def step(self, system: System, q: Array, v: Array, qd: Array, memory: Array, u: Array) -> Moved:
-        """One step of a prepared system under the controls u."""
+    def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
+        """One step of length h under the controls u."""
 
 
 class Stepper:
-    """The step of a system by a method, judged by a gauge: a call takes and gives what the step kernel does."""
+    """The step of a system by a method: a call takes and gives what the step kernel does."""
 
-    def __init__(self, system: System, method: StepMethod, gauge: Gauge) -> None:
-        self.system, self.method, self.gauge = method.prepared(system), method, gauge
+    def __init__(self, system: System, method: StepMethod) -> None:
+        self.system, self.method = system, method
 
     def inputs(self) -> dict[str, int]:
-        """Sizes of the kernel's inputs: those of a `StepState`, the controls, and the steps to take in all."""
-        tree = self.system.tree
-        sizes = (tree.top.nq, tree.nv, tree.top.n_spanning, len(Watch._fields), self.method.memory_size(self.system))
+        """Sizes of the kernel's inputs: those of a `StepState`, the controls, the number of steps, their length."""
+        top = self.system.tree.top
+        sizes = (top.nq, top.n_spanning, len(Watch._fields), self.method.memory_size(self.system))
         state = dict(zip(StepState._fields, sizes, strict=True))
-        return {**state, "u": len(self.system.drive.motors), "until": 1}
+        return {**state, "u": len(self.system.drive.motors), "until": 1, "h": 1}
 
     def __call__(
-        self, q: Array, v: Array, qd: Array, watch: Array, memory: Array, u: Array, until: Array
+        self, q: Array, qd: Array, watch: Array, memory: Array, u: Array, until: Array, h: Array
     ) -> dict[str, Array]:
-        """One step of one row, taken if the row runs, its charts and loops bear it, and `until` is not reached."""
-        moved, before = self.method.step(self.system, q, v, qd, memory, u), Watch.of(watch)
-        reach, volume = self.gauge(moved.gauged_at)
-        fits = sc.logical_and(reach <= before.reach_limit, before.volume_limit <= volume)
-        closed = moved.correction <= OPENING
-        sane = _within([*moved.q, *moved.v], MAX_SPEED)
-        verdict = sc.where(
-            fits, sc.where(sane, sc.where(closed, _RUNNING, float(Status.OPEN)), float(Status.DIVERGED)),
-            float(Status.CHART),
-        )  # fmt: skip
+        """One step of one row, taken if the row runs, the step is good, and `until` is not reached."""
+        moved, before = self.method.step(self.system, q, qd, memory, u, h[0]), Watch.of(watch)
+        fastest = sc.largest([x for d in self.system.turning for x in (qd[d], moved.qd[d])])
+        good = sc.logical_and(moved.correction <= OPENING, h[0] * fastest <= LARGEST_TURN)
+        good = sc.logical_and(good, _within([*moved.q, *moved.qd], MAX_SPEED))
         running = sc.logical_and(_equal(before.status, _RUNNING), before.steps < until[0])
-        status = sc.where(running, verdict, before.status)
-        go = sc.logical_and(running, _equal(status, _RUNNING))
-        lines = ((moved.q, q), (moved.v, v), (moved.qd, qd), (moved.memory, memory))
-        q_next, v_next, qd_next, memory_next = (_choose(go, new, old) for new, old in lines)
-        lowest = sc.where(sc.logical_and(running, volume < before.lowest_volume), volume, before.lowest_volume)
-        # limits that were widened to let a row go on return once it is in good configurations
-        limits = (
-            sc.where(reach < REACH_LIMIT, REACH_LIMIT, before.reach_limit),
-            sc.where(volume > VOLUME_LIMIT, VOLUME_LIMIT, before.volume_limit),
-        )
-        after = Watch(status, sc.where(go, before.steps + 1.0, before.steps), lowest, *limits)
-        out = {"q_next": q_next, "v_next": v_next, "qd_next": qd_next, "memory_next": memory_next, **moved.records}
-        # q and v under two names: one is fed back into the next step, the other recorded
-        out |= {"watch_next": after.vector(), "q_seen": q_next, "v_seen": v_next}
+        go = sc.logical_and(running, good)
+        status = sc.where(sc.logical_and(running, sc.logical_not(good)), float(Status.TOO_LONG), before.status)
+        lines = ((moved.q, q), (moved.qd, qd), (moved.memory, memory))
+        q_next, qd_next, memory_next = (_choose(go, new, old) for new, old in lines)
+        near = moved.nearness
+        crossed = passes(before.before_last, before.last, near)
+        new = Watch(
+            status, before.steps + 1.0, sc.minimum(before.nearest, near), sc.where(crossed, 1.0, before.passed), near,
+            before.last, before.work + moved.work,
+        )  # fmt: skip
+        after = [status, *_choose(go, new.vector()[1:], watch[1:])]
+        out = {"q_next": q_next, "qd_next": qd_next, "memory_next": memory_next, **moved.records}
+        # q and qd under two names: one is fed back into the next step, the other recorded
+        out |= {"watch_next": np.array(after), "q_seen": q_next, "qd_seen": qd_next}
         return {name: np.asarray(x) for name, x in out.items()}
 
 

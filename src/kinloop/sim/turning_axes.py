@@ -7,10 +7,13 @@ the same in both.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from kinloop.clusters import ClusterTree
-from kinloop.model.joints import Free
+from kinloop.model.joints import Free, Spherical
+from kinloop.model.topology import Topology
 from kinloop.spatial.transform import Array, cross
 
 
@@ -37,3 +40,21 @@ def turned(tree: ClusterTree, v: Array, h: float) -> Array:
 def _free_starts(tree: ClusterTree) -> list[int]:
     """Where the six velocities of each free joint begin in v."""
     return [c.v.start for c in tree if not c.parts and isinstance(tree.top.types[c.bodies[0]], Free)]
+
+
+def screwed(top: Topology, step: Array, twist: Array, rate: Array, h: Any) -> Array:
+    """A step of length h with what turning adds where the axis of rotation changes on the way.
+
+    Joints that turn in space move by the exponential of the mean twist and of (h^3 / 12) [twist, rate], `twist` and
+    its `rate` those at the middle (Magnus's series, to order 4).
+    """
+    out = step.copy()
+    for i, kind in enumerate(top.types):
+        at = top.v_of[i]
+        if isinstance(kind, Free | Spherical):
+            x, y = twist[at], rate[at]
+            bracket = [cross(x[:3], y[:3])]
+            if isinstance(kind, Free):
+                bracket.append(cross(x[:3], y[3:]) - cross(y[:3], x[3:]))
+            out[at] = out[at] + (h * h * h * (1.0 / 12.0)) * np.concatenate(bracket)
+    return out

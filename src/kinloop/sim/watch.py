@@ -6,15 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinloop.sim.charts.thresholds import REACH_LIMIT, VOLUME_LIMIT
 from kinloop.sim.status import Status
 from kinloop.spatial.transform import Array
 
 
 class Watch(NamedTuple):
-    """How far a batch row has come and how good its charts must stay.
+    """How far a batch row has come, and what happened on the way.
 
-    Read from a vector, the fields are numbers or symbols. Read from an array of vectors (B, 5), they are its columns
+    Read from a vector, the fields are numbers or symbols. Read from an array of vectors (B, n), they are its columns
     (B,), as views: what is assigned to an element of a column is assigned in the array.
     """
 
@@ -22,12 +21,16 @@ class Watch(NamedTuple):
     """A `Status`, as a float."""
     steps: Any
     """Steps taken so far."""
-    lowest_volume: Any
-    """The smallest volume of the loops seen so far (`charts.gauge`, (3))."""
-    reach_limit: Any
-    """The row stops before a step that begins with a larger reach of its charts (`charts.gauge`, (2)) ..."""
-    volume_limit: Any
-    """... or with a smaller volume of its loops."""
+    nearest: Any
+    """The smallest nearness of the loops to a singular configuration so far (`singularity`)."""
+    passed: Any
+    """1 where the row has passed a singular configuration, else 0."""
+    last: Any
+    """The nearness at the step before ..."""
+    before_last: Any
+    """... and at the one before that."""
+    work: Any
+    """What all forces but gravity, springs and the loops have done so far [J]."""
 
     @classmethod
     def of(cls, array: Array) -> Watch:
@@ -44,6 +47,6 @@ class Watch(NamedTuple):
 
 
 def begin_watch(rows: int) -> Array:
-    """What is watched of batch rows that begin, (rows, 5)."""
-    first = Watch(float(Status.RUNNING), 0.0, 1.0, REACH_LIMIT, VOLUME_LIMIT)
+    """What is watched of batch rows that begin, (rows, fields)."""
+    first = Watch(float(Status.RUNNING), 0.0, 1.0, 0.0, 1.0, 1.0, 0.0)
     return np.tile(first.vector(), (rows, 1))

@@ -28,7 +28,8 @@ from kinloop.sim.contact.ground import Ground
 from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, solve_with_joints
 from kinloop.sim.contact.propagation import Propagated, response
 from kinloop.sim.contact.solver import ContactRow
-from kinloop.sim.smooth_motion import SmoothMotion, spanning
+from kinloop.sim.on_loops import spanning
+from kinloop.sim.smooth_motion import SmoothMotion
 from kinloop.sim.turning_axes import turned
 from kinloop.spatial import Transform
 from kinloop.spatial.transform import Array, cross
@@ -44,12 +45,14 @@ depth: a bad start costs that much energy at most."""
 class Hit(NamedTuple):
     """What a step with contact leads to: velocities `v` at its end, the way `travel` from its middle to its end.
 
-    `impulses` [N s, N m s] begin the next step's search, `records` can be recorded.
+    `impulses` [N s, N m s] begin the next step's search; `flying` says whether there are
+    none; `records` can be recorded.
     """
 
     v: Array
     travel: Array
     impulses: Array
+    flying: Any
     records: dict[str, Any]
 
 
@@ -83,13 +86,18 @@ class Contact:
         return 3 * len(self.candidates) + len(self.joints)
 
     @property
+    def rubs(self) -> bool:
+        """Whether a joint has dry friction, which acts at all times."""
+        return any(j.friction for j in self.joints)
+
+    @property
     def key(self) -> tuple[Any, ...]:
         """What kernels depend on."""
         ground = self.ground.key if self.ground is not None else None
         return ground, tuple(c.key for c in self.candidates), tuple(tuple(j) for j in self.joints), self.rounds
 
     def __call__(
-        self, tree: ClusterTree, s: SmoothMotion, q: Array, v: Array, v_free: Array, start: Array, h: float
+        self, tree: ClusterTree, s: SmoothMotion, q: Array, v: Array, v_free: Array, start: Array, h: Any
     ) -> Hit:
         """Impulses at the middle q of a step that leads from v to v_free without them, looked for from `start` on."""
         touches, before, after = self._approach(tree, s, v, v_free, h)
@@ -110,11 +118,11 @@ class Contact:
         travel = np.array([sc.where(flying, (0.5 * h) * a, b) for a, b in zip(v_next, gone, strict=True)])
         if bounce.hit is not False:
             travel = travel - (h * bounce.when) * change
-        return Hit(v_next, travel, begin, _records(touches, impulses, stops, found.residual, h))
+        return Hit(v_next, travel, begin, flying, _records(touches, impulses, stops, found.residual, h))
 
     def _rows(
         self, tree: ClusterTree, s: SmoothMotion, touches: list[Touch], before: list[Array], after: list[Array],
-        bounce: Bounce, h: float,
+        bounce: Bounce, h: Any,
     ) -> list[ContactRow]:  # fmt: skip
         """The rows of all candidates for the solver."""
         out = []
@@ -126,7 +134,7 @@ class Contact:
         return out
 
     def _approach(
-        self, tree: ClusterTree, s: SmoothMotion, v: Array, v_free: Array, h: float
+        self, tree: ClusterTree, s: SmoothMotion, v: Array, v_free: Array, h: Any
     ) -> tuple[list[Touch], list[Array], list[Array]]:
         """Candidates with their gaps at the start of the step, and their velocities there and at its free end.
 
@@ -172,7 +180,7 @@ class Contact:
 
     def _twists(self, tree: ClusterTree, kin: Motion, v: Array, touches: list[Touch]) -> list[Array]:
         """Velocities of the touching bodies for independent velocities v."""
-        top, rates = tree.top, spanning(tree, kin, v)
+        top, rates = tree.top, spanning(tree, kin.embedding, v)
         twist: dict[int, Array] = {}
         for b in self.bodies:
             for i in top.support(b):
@@ -181,7 +189,7 @@ class Contact:
                     twist[i] = own if top.parent[i] < 0 else kin.T[i].motion(twist[top.parent[i]]) + own
         return [twist[t.body] for t in touches]
 
-    def _touching(self, touches: list[Touch], after: list[Array], h: float) -> Any:
+    def _touching(self, touches: list[Touch], after: list[Array], h: Any) -> Any:
         """Whether some candidate may touch the ground in this step."""
         out: Any = False
         for t, u in zip(touches, after, strict=True):
@@ -189,7 +197,7 @@ class Contact:
         return out
 
     def _bounce(
-        self, tree: ClusterTree, touches: list[Touch], before: list[Array], after: list[Array], h: float
+        self, tree: ClusterTree, touches: list[Touch], before: list[Array], after: list[Array], h: Any
     ) -> Bounce:
         """Whether something hits the ground in this step faster than it would fall in one, and when first."""
         if self.ground is None or not self.ground.restitution:
@@ -221,7 +229,7 @@ class Bounce(NamedTuple):
         touching: Array = before + part * (after - before)
         return touching
 
-    def bound(self, bound: Any, gap: Any, before: Array, after: Array, h: float) -> Any:
+    def bound(self, bound: Any, gap: Any, before: Array, after: Array, h: Any) -> Any:
         """The bound (1), for the gap that is left at the time of the touch."""
         if self.hit is False:
             return bound
@@ -234,7 +242,7 @@ def _gravity(tree: ClusterTree) -> float:
     return float(np.linalg.norm(tree.top.mechanism.gravity))
 
 
-def _bound(tree: ClusterTree, gap: Any, h: float) -> Any:
+def _bound(tree: ClusterTree, gap: Any, h: Any) -> Any:
     """The smallest normal velocity after a step that begins with a gap, by (1)."""
     g = _gravity(tree)
     lift = 0.5 * h * g + sc.sqrt(LIFT * g * sc.maximum(-gap, 0.0))
@@ -251,7 +259,7 @@ def _flying(impulses: list[Array], paths: list[JointPath]) -> Any:
     return out
 
 
-def _records(touches: list[Touch], impulses: list[Array], stops: list[Any], residual: Any, h: float) -> dict[str, Any]:
+def _records(touches: list[Touch], impulses: list[Array], stops: list[Any], residual: Any, h: Any) -> dict[str, Any]:
     """What can be recorded: forces in the world, gaps, impulses of joints, and how exactly the solver solved."""
     forces = [t.axes @ x / h for t, x in zip(touches, impulses, strict=True)]
     return {

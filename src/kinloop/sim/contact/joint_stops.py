@@ -15,7 +15,8 @@ from kinloop.clusters import ClusterTree
 from kinloop.sim.actuators import Drive
 from kinloop.sim.contact.propagation import Propagated
 from kinloop.sim.contact.solver import ContactRow, Impulses, JointRow, Stops, solve_impulses
-from kinloop.sim.smooth_motion import SmoothMotion, spanning
+from kinloop.sim.on_loops import spanning
+from kinloop.sim.smooth_motion import SmoothMotion
 from kinloop.spatial.transform import Array
 
 NEVER = 1e30
@@ -37,7 +38,7 @@ class JointLimit(NamedTuple):
     upper: float
     friction: float
 
-    def bounds(self, x: Any, h: float) -> tuple[Any, Any]:
+    def bounds(self, x: Any, h: Any) -> tuple[Any, Any]:
         """Velocities that keep position x within the stops, or bring it back slowly from beyond them."""
         low, high = -NEVER, NEVER
         if np.isfinite(self.lower):
@@ -69,7 +70,7 @@ class JointPath(NamedTuple):
     rate: Any
     low: Any
     high: Any
-    dry: float
+    dry: Any
 
     @property
     def inside(self) -> Any:
@@ -83,10 +84,13 @@ class JointPath(NamedTuple):
 
 
 def joint_paths(
-    joints: list[JointLimit], tree: ClusterTree, s: SmoothMotion, q: Array, v: Array, v_free: Array, h: float
+    joints: list[JointLimit], tree: ClusterTree, s: SmoothMotion, q: Array, v: Array, v_free: Array, h: Any
 ) -> list[JointPath]:
     """Where joints go in a step from v to v_free with its middle at q."""
-    was, rates = spanning(tree, s.kin, v) - (0.5 * h) * s.g, spanning(tree, s.kin, v_free) + (0.5 * h) * s.g
+    was, rates = (
+        spanning(tree, s.kin.embedding, v) - (0.5 * h) * s.g,
+        spanning(tree, s.kin.embedding, v_free) + (0.5 * h) * s.g,
+    )
     out = []
     for j in joints:
         x = q[j.place] - 0.5 * h * was[j.dof] if j.place >= 0 else 0.0
@@ -105,7 +109,7 @@ def solve_with_joints(
 
     def row(k: int) -> JointRow:
         z, at = Propagated.joint(tree, s.kin, s.art, joints[k].dof).row()
-        return JointRow(z[0], at, *paths[k])
+        return JointRow(z[0], at, *paths[k], bool(joints[k].friction))
 
     n = 3 * len(contacts)
     dry = [k for k, j in enumerate(joints) if j.friction]

@@ -64,7 +64,8 @@ class JointRow:
     u: Any
     low: Any
     high: Any
-    dry: float
+    dry: Any
+    rubs: bool
 
 
 @dataclass
@@ -241,20 +242,20 @@ class _JointPlan:
     """Where one joint row's numbers lie among the given values, and its step."""
 
     def __init__(self, row: JointRow, pack: Packer) -> None:
-        self.row, self.at, self.dry = row, row.at, row.dry
+        self.row, self.at = row, row.at
         A = row.z @ row.z
         A = A + (SOFT * A + TINY)
         self.z, self.u = pack.add(row.z), pack.add([row.u, A, 1.0 / A])
-        self.stops = pack.add([row.low, row.high])
+        self.stops = pack.add([row.low, row.high, row.dry])
 
     def relax(self, w: Array, x: Any, given: Any, change: Any) -> tuple[Array, Any, Any]:
         """w, impulse and largest change after solving this joint's row with all others held."""
         z, (u, A, inverse) = np.array(given[self.z]), given[self.u]
-        low, high = given[self.stops]
+        low, high, dry = given[self.stops]
         u = u + z @ w[self.at] - A * x  # as if this row did nothing
         stopped = u
-        if self.dry:
-            stopped = u + sc.minimum(sc.maximum(-u, -self.dry * A), self.dry * A)
+        if self.row.rubs:
+            stopped = u + sc.minimum(sc.maximum(-u, -dry * A), dry * A)
         stopped = sc.minimum(sc.maximum(stopped, low), high)
         new = (stopped - u) * inverse
         w = w.copy()

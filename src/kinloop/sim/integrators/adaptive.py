@@ -18,6 +18,7 @@ from kinloop.sim.controls import ControlFunction
 from kinloop.sim.engine import Engine
 from kinloop.sim.integrators.integrator import IntegratorOptions, Progress
 from kinloop.sim.recorder import Recorder
+from kinloop.sim.singularity import is_blind, passes
 from kinloop.sim.status import Status
 from kinloop.sim.stepper import MAX_SPEED, System
 from kinloop.spatial.transform import Array
@@ -53,6 +54,9 @@ SAFETY, ORDER = 0.9, 5
 MOST_SHRUNK, MOST_GROWN, AFTER_NAN = 0.2, 5.0, 0.1
 """Factors by which a step becomes shorter at most, longer at most, and shorter where its error is not a number."""
 
+ELSEWHERE = 12
+"""How often a step that meets a singular configuration is tried with another length."""
+
 LEAST_ERROR = 1e-10
 """Smaller errors count as this: beyond, steps grow by MOST_GROWN in any case."""
 
@@ -75,8 +79,7 @@ class Adaptive:
         return (self.name,)
 
     def memory_size(self, system: System) -> int:
-        """Zeros, where the semi-implicit integrator keeps its acceleration: it can go on from such a state."""
-        return system.tree.nv
+        return 0
 
     def run(
         self,
@@ -109,26 +112,30 @@ class Field:
     def __init__(self, engine: Engine) -> None:
         self.engine, self.nq = engine, engine.tree.top.nq
 
-    def f(self, x: Array, u: Array) -> Array:
-        return np.concatenate(self.engine.rate(x[: self.nq], x[self.nq :], u))
+    def f(self, x: Array, u: Array) -> tuple[Array, float]:
+        """The slope at x, and how near x is to a singular configuration."""
+        dq, dqd, near = self.engine.rate(x[: self.nq], x[self.nq :], u)
+        return np.concatenate([dq, dqd]), float(near[0])
 
     def P(self, x: Array) -> tuple[Array, float, float]:
-        """The projected state, and the reach and volume of the charts there."""
-        q, qd, gauge = self.engine.projection(x[: self.nq], x[self.nq :])
-        return np.concatenate([q, qd]), float(gauge[0]), float(gauge[1])
+        """The projected state, its nearness to a singular configuration, and its speed in the loops."""
+        q, qd, there = self.engine.projection(x[: self.nq], x[self.nq :])
+        return np.concatenate([q, qd]), float(there[0]), float(there[1])
 
 
-def attempt(field: Field, x: Array, k1: Array, u: Array, h: float) -> tuple[Array, list[Array]]:
-    """The step of order 5 and its seven slopes."""
+def attempt(field: Field, x: Array, k1: Array, u: Array, h: float) -> tuple[Array, list[Array], float]:
+    """The step of order 5, its seven slopes, and the smallest nearness to a singular configuration of its stages."""
     k = [k1]
-    y = x
+    y, nearest = x, 1.0
     for row in A:
         slope = row[0] * k[0]
         for a, b in zip(row[1:], k[1:], strict=True):
             slope = slope + a * b
         y = x + h * slope
-        k.append(field.f(y, u))
-    return y, k
+        slope, near = field.f(y, u)
+        k.append(slope)
+        nearest = min(nearest, near)
+    return y, k, nearest
 
 
 def interpolate(x: Array, y: Array, k: list[Array], h: float, part: float) -> Array:
@@ -143,22 +150,28 @@ def interpolate(x: Array, y: Array, k: list[Array], h: float, part: float) -> Ar
 
 
 class Course:
-    """One batch row on its way: state x = (q, qd), time t, step length h, and the charts in force."""
+    """One batch row on its way: state x = (q, qd), time t, step length h."""
 
     def __init__(self, batch: Batch, k: int, tolerance: float) -> None:
         self.batch, self.k, self.tolerance = batch, k, tolerance
-        self.field = Field(batch.engine(k))
+        self.field = Field(batch.engine)
         self.x = np.concatenate([batch.state.q[k], batch.state.qd[k]])
         self.t, self.h, self.steps = 0.0, batch.dt, 0
+        self.speed, self.past = 0.0, [(-1.0, 1.0), (-0.5, 1.0)]
 
     def run(self, u: Array, until: float, outputs: Array) -> list[Array]:
         """Go to the time `until` under the control u; the closed states at the times `outputs`."""
         found: list[Array] = []
-        self._check()
-        slope = self.field.f(self.x, u)
-        while self.t < until - ROUNDING and self.batch.status(self.k) == Status.RUNNING:
+        self._arrive()
+        slope, _ = self.field.f(self.x, u)
+        moves = 0
+        while self.t < until - ROUNDING and self.batch.watch.status[self.k] == Status.RUNNING:
             h = min(self.h, until - self.t)
-            y, k = attempt(self.field, self.x, slope, u, h)
+            y, k, near = attempt(self.field, self.x, slope, u, h)
+            if is_blind(near, self.speed, h) and moves < ELSEWHERE:
+                self.h, moves = 0.77 * h, moves + 1
+                continue
+            moves = 0
             error = self._error(y, k, h)
             if not error <= 1.0:
                 self._shorten(h, error)
@@ -169,15 +182,13 @@ class Course:
                 found.append(self.field.P(interpolate(self.x, y, k, h, part) if part < 1.0 else y)[0])
             self.x, self.t, self.steps = y, end, self.steps + 1
             slope = k[6]
-            if self._check():
-                slope = self.field.f(self.x, u)
+            self._arrive()
             grown = h * min(MOST_GROWN, SAFETY * max(error, LEAST_ERROR) ** (-1 / ORDER))
             self.h = grown if h >= self.h or grown < self.h else self.h
         return found
 
     def leave(self) -> None:
         """Say in the batch where the row has come to."""
-        self.batch.state.v[self.k] = self.x[self.field.nq :][self.batch.engine(self.k).independent]
         self.batch.watch.steps[self.k] = round(self.t / self.batch.dt)
 
     def _shorten(self, h: float, error: float) -> None:
@@ -194,17 +205,14 @@ class Course:
             return float("inf")
         return float(np.sqrt(np.mean((wrong / size) ** 2)))
 
-    def _check(self) -> bool:
-        """Close the state and change charts where they are bad; True if the charts changed."""
-        self.x, reach, volume = self.field.P(self.x)
+    def _arrive(self) -> None:
+        """Close the state, and note how near it is to a singular configuration."""
+        self.x, near, self.speed = self.field.P(self.x)
         batch, k, watch, nq = self.batch, self.k, self.batch.watch, self.field.nq
-        if volume < watch.lowest_volume[k]:
-            watch.lowest_volume[k] = volume
         batch.state.q[k], batch.state.qd[k] = self.x[:nq], self.x[nq:]
-        bears = reach <= watch.reach_limit[k] and volume >= watch.volume_limit[k]
-        if not self.field.engine.gauge.typical or bears:
-            return False
-        before = self.field.engine
-        batch.rechart(k)
-        self.field = Field(batch.engine(k))
-        return self.field.engine is not before
+        watch.nearest[k] = min(watch.nearest[k], near)
+        (t0, r0), (t1, r1) = self.past
+        if self.t > t1:
+            if passes(r0, r1, near, (self.t - t1) / (t1 - t0)):
+                watch.passed[k] = 1.0
+            self.past = [(t1, r1), (self.t, near)]

@@ -33,13 +33,9 @@ class FixedStep(ABC):
     def memory_size(self, system: System) -> int:
         return 0
 
-    def prepared(self, system: System) -> System:
-        """The system whose inertia the step uses: forces that are taken implicitly add to it."""
-        return system
-
     @abstractmethod
-    def step(self, system: System, q: Array, v: Array, qd: Array, memory: Array, u: Array) -> Moved:
-        """One step of one row of a prepared system under the controls u, on numbers or symbols."""
+    def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
+        """One step of length h of one row under the controls u, on numbers or symbols."""
 
     def run(
         self,

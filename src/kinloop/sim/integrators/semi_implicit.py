@@ -1,86 +1,151 @@
-"""The semi-implicit step: the symplectic leapfrog on closed loops, with contact.
+"""The semi-implicit step: the leapfrog on closed loops, with contact, and with a memory where the motion is smooth.
 
 A step moves by half with the old velocity, accelerates there, and moves by half with the new one. Velocity products
-are taken at the middle of the step too, predicted with the acceleration of the step before, so that tumbling bodies
-and linkages keep their energy to second order, and flight is a parabola. Damping, springs and servos without a force
-limit are taken implicitly (`actuators`), impulses of contacts, joint stops and dry friction at the middle (`contact`).
+are taken at the middle of the step too, predicted from the steps before. Damping, springs and servos are taken
+implicitly (`actuators`), impulses of contacts, joint stops and dry friction at the middle (`contact`).
+
+Where forces are smooth (no damping, springs or servos, nothing touches, controls stay), the accelerations of the last
+steps correct the step to order 5 (`history`). So do they where the loops come so near to a singular configuration that
+their accelerations are lost to rounding (`singularity`): the row passes on with the acceleration it was going to have.
+
+Positions and velocities are those of all joints. The tangent frame at the middle serves this one step: it takes the
+velocity in, as the nearest that the loops allow, and what was not allowed is taken out of the velocity at the end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from kinloop import scalar as sc
 from kinloop.algorithms.trees.articulated import articulate
-from kinloop.algorithms.trees.kinematics import motion
+from kinloop.algorithms.trees.kinematics import motion, still
 from kinloop.clusters import ClusterTree
-from kinloop.clusters.closing import close_dependents
-from kinloop.sim.actuators import Drive, implicit_tree, joint_forces
+from kinloop.sim.actuators import implicit_armature, joint_forces, with_armature
 from kinloop.sim.integrators.fixed_step import FixedStep
-from kinloop.sim.smooth_motion import SmoothMotion, accelerate, spanning
+from kinloop.sim.integrators.history import (
+    Past,
+    coasted,
+    combine,
+    extrapolated,
+    over_the_step,
+    read_past,
+    to_the_middle,
+    updated,
+)
+from kinloop.sim.on_loops import closed, closed_twice, coordinates, drivers, spanning, with_followers
+from kinloop.sim.singularity import is_blind, loop_speed, nearness
+from kinloop.sim.smooth_motion import SmoothMotion, accelerate
 from kinloop.sim.stepper import Moved, System
-from kinloop.sim.turning_axes import transport, turned
+from kinloop.sim.turning_axes import screwed, transport, turned
 from kinloop.spatial.transform import Array
 
-MIDDLE_ROUNDS = 1
-"""Rounds of Newton that close the loops at the middle of a step, where only forces are evaluated."""
+ORDER = 5
+"""Order of the smooth step."""
+
+PREDICTED = 3.0
+"""From so many known differences on the middle is predicted better than Newton's method could close it."""
 
 
 class SemiImplicit(FixedStep):
-    """The leapfrog: order 2 in flight, 1 in contact; the only integrator with contact, joint stops, dry friction."""
+    """The leapfrog: order 5 in smooth motion, 2 with implicit forces, 1 in contact."""
 
     name = "semi_implicit"
     has_contact = True
 
     def memory_size(self, system: System) -> int:
-        """The smooth acceleration of the last step, and its impulses."""
-        return system.tree.nv + (system.contact.size if system.contact else 0)
+        """The numbers of a `Past`."""
+        impulses = system.contact.size if system.contact else 0
+        return _count(system) * len(drivers(system.tree)) + 2 + len(system.drive.motors) + impulses
 
-    def prepared(self, system: System) -> System:
-        return replace(system, tree=implicit_tree(system.tree, system.drive, system.dt))
-
-    def step(self, system: System, q: Array, v: Array, qd: Array, memory: Array, u: Array) -> Moved:
-        h, tree, top, contact = system.dt, system.tree, system.tree.top, system.contact
-        middle, _ = close_dependents(tree, top.integrate(q, _half_step(tree, v, qd, h)), MIDDLE_ROUNDS)
-        bodies = contact.bodies if contact else ()
-        here = turned(tree, v, 0.5 * h)
-        s, v_free = at_the_middle(tree, system.drive, middle, here, memory[: tree.nv], u, h, bodies)
-        grown = (1.0 / h) * (v_free - here)
-        if contact:
-            hit = contact(tree, s, middle, here, v_free, memory[tree.nv :], h)
-            v_next, travel, records = hit.v, hit.travel, hit.records
-        else:
-            v_next = turned(tree, v_free, 0.5 * h)
-            travel, records = 0.5 * h * v_next, {}
-        memory = np.concatenate([grown, *([hit.impulses] if contact else [])])
-        # dependents to second order, so that two rounds of Newton close them to rounding
-        shift = spanning(tree, s.kin, travel) + (0.125 * h * h) * s.g
-        q_next, correction = close_dependents(tree, top.integrate(middle, shift))
-        qd_next = spanning(tree, s.kin, v_next) + (0.5 * h) * s.g
-        return Moved(q_next, v_next, qd_next, memory, correction, middle, records)
+    def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
+        past = read_past(memory, _count(system), len(drivers(system.tree)), np.array([h, *u]))
+        before = with_followers(system.tree, past.differences[0])
+        tree = with_armature(system.tree, implicit_armature(system.drive, q, qd, before, u, h))
+        middle, qd_mid = _predicted(tree, system, q, qd, past, h)
+        bodies = system.contact.bodies if system.contact else ()
+        base = still(tree, middle).embedding
+        s, here, v_free = _at_the_middle(tree, system, middle, qd, qd_mid, base, u, h, bodies)
+        G = s.kin.embedding
+        near = nearness(tree, middle)
+        a = (spanning(tree, G, s.a) + s.g)[drivers(tree)]
+        off = qd_mid - spanning(tree, G, coordinates(tree, base, qd_mid))
+        blind = is_blind(near, loop_speed(tree, qd), h)
+        if any(c.bends for c in tree):
+            ahead = extrapolated(past.differences)
+            a = np.array([sc.where(blind, x, y) for x, y in zip(ahead, a, strict=True)])
+            off = np.array([sc.where(blind, 0.0, x) for x in off])
+        return _finish(tree, system, q, qd, past, s, here, v_free, middle, a, off, near, u, h)
 
 
-def _half_step(tree: ClusterTree, v: Array, qd: Array, h: float) -> Array:
-    """The spanning step to the middle: independents with v exactly, dependents as they were heading."""
-    shift = np.array(qd, dtype=np.result_type(qd, v))
-    for c in tree:
-        for a, i in enumerate(c.chart.independent):
-            shift[c.dofs[i]] = v[c.v.start + a]
-    return 0.5 * h * shift
+def _count(system: System) -> int:
+    """How many differences are kept: all where forces are smooth, else the last acceleration alone."""
+    return ORDER - 1 if system.is_smooth else 1
 
 
-def at_the_middle(
-    tree: ClusterTree, drive: Drive, q: Array, v: Array, before: Array, u: Array, h: float, turning: Collection[int]
-) -> tuple[SmoothMotion, Array]:
-    """The smooth motion of a step whose middle is at q, and the velocity at its end without impulses.
+def _predicted(tree: ClusterTree, system: System, q: Array, qd: Array, past: Past, h: Any) -> tuple[Array, Array]:
+    """Position and spanning velocity at the middle of the step."""
+    top, w = tree.top, to_the_middle(len(past.differences))
+    gained = with_followers(tree, h * combine(w.velocity, past.differences))
+    if not system.is_smooth:
+        return closed(tree, top.integrate(q, 0.5 * h * qd))[0], qd + gained
+    shift = 0.5 * h * qd + with_followers(tree, (h * h) * combine(w.position, past.differences))
+    shift = screwed(top, shift, qd + 0.5 * gained, with_followers(tree, past.differences[0]), 0.5 * h)
+    middle = top.integrate(q, shift)
+    return closed(tree, middle, past.known < PREDICTED)[0], qd + gained
 
-    Velocity products are taken at the middle, predicted with the acceleration `before` of the last step, all other
-    forces with the velocity v at the start. Velocities are in the axes of the middle, which do not turn.
+
+def _at_the_middle(
+    tree: ClusterTree, system: System, q: Array, qd: Array, qd_mid: Array, base: Any, u: Array, h: Any,
+    turning: Collection[int],
+) -> tuple[SmoothMotion, Array, Array]:  # fmt: skip
+    """The smooth motion at the middle q, and the independent velocities at the start and at the end without impulses.
+
+    Velocity products are taken at the middle, all other forces with the velocity at the start. Both velocities are in
+    the axes of the middle, which do not turn.
     """
-    v_mid = v + (0.5 * h) * before
+    here = turned(tree, coordinates(tree, base, qd), 0.5 * h)
+    v_mid = coordinates(tree, base, qd_mid)
     kin = motion(tree, q, v_mid, turning)
-    f = joint_forces(drive, q, spanning(tree, kin, v), u)
+    f = joint_forces(system.drive, q, spanning(tree, kin.embedding, here), u)
     s = accelerate(tree, kin, articulate(tree, kin), q, f)
-    return s, v + h * (s.a + transport(tree, v_mid))
+    return s, here, here + h * (s.a + transport(tree, v_mid))
+
+
+def _finish(
+    tree: ClusterTree, system: System, q: Array, qd: Array, past: Past, s: SmoothMotion, here: Array, v_free: Array,
+    middle: Array, a: Array, off: Array, near: Any, u: Array, h: Any,
+) -> Moved:  # fmt: skip
+    """The end of the step: by the history where nothing touches and forces are smooth, else by the leapfrog."""
+    top, G, contact = tree.top, s.kin.embedding, system.contact
+    records: dict[str, Any] = {}
+    impulses, flying = past.impulses, True
+    v_next, travel = turned(tree, v_free, 0.5 * h), None
+    work: Any = 0.0
+    if contact:
+        hit = contact(tree, s, middle, here, v_free, past.impulses, h)
+        v_next, travel, records, impulses, flying = hit.v, hit.travel, hit.records, hit.impulses, hit.flying
+    differences = updated(a, past.differences, past.known)
+    if system.is_smooth:
+        q_smooth, qd_smooth = coasted(tree, q, qd, differences, over_the_step(len(differences)), h)
+        qd_smooth = qd_smooth - off
+    if not system.is_smooth or flying is not True:
+        travel = 0.5 * h * v_next if travel is None else travel
+        q_plain = top.integrate(middle, spanning(tree, G, travel) + (0.125 * h * h) * s.g)
+        qd_plain = spanning(tree, G, v_next) + (0.5 * h) * s.g
+    if not system.is_smooth:
+        q_next, qd_next = q_plain, qd_plain
+    elif flying is True:
+        q_next, qd_next = q_smooth, qd_smooth
+    else:
+        q_next, qd_next = (
+            np.array([sc.where(flying, x, y) for x, y in zip(*pair, strict=True)])
+            for pair in ((q_smooth, q_plain), (qd_smooth, qd_plain))
+        )
+    q_next, correction = closed_twice(tree, q_next)
+    kept = differences[: len(past.differences)]
+    known = sc.where(flying, sc.minimum(past.known + 1.0, float(len(kept))), 0.0)
+    memory = Past(kept, known, past.held, impulses).vector()
+    return Moved(q_next, qd_next, memory, correction, near, work, records)

@@ -1,0 +1,94 @@
+"""Which tangent frame a cluster gets: scales of its coordinates, rows of its loops that count, usual pivots.
+
+All of it is read off the closed configurations at which the cluster's chart was chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from kinloop.clusters.charts import pivots
+from kinloop.clusters.tangent_frame import LoopTurn, TangentFrame
+from kinloop.clusters.tree import Cluster, ClusterTree
+from kinloop.scalar import Array
+
+RANK_TOLERANCE = 1e-4
+"""Weighted rows below this add no rank: as `charts.RANK_TOLERANCE`, for the rows a loop adds to those before it."""
+
+
+def framed(tree: ClusterTree) -> ClusterTree:
+    """The tree with a tangent frame in every cluster whose G changes with the configuration."""
+    return tree.with_charts({c.index: make_frame(c) for c in tree if c.bends})
+
+
+def make_frame(cluster: Cluster) -> TangentFrame:
+    """The frame of a cluster: scales, kept rows and usual pivots from its sample configurations."""
+    assert cluster.equations is not None
+    samples, weights = cluster.equations.samples, cluster.equations.weights
+    scale = coordinate_scales(samples)
+    rank = len(cluster.chart.dependent)
+    sizes = [np.linalg.svd(K * weights[:, None] * scale, compute_uv=False)[rank - 1] for K in samples]
+    loops = _order_of_loops(cluster, samples[int(np.argmax(sizes))] * scale)
+    frame = TangentFrame.of(scale, loops)
+    found = np.array([[float(x) for x in frame.reduce(K).pivots] for K in samples])
+    return replace(frame, typical=tuple(map(float, np.maximum(np.median(found, axis=0), np.finfo(float).tiny))))
+
+
+def _order_of_loops(cluster: Cluster, K: Array) -> tuple[LoopTurn, ...]:
+    """Closures in order, those that are the same everywhere first; rows kept where they add rank at one configuration.
+
+    The columns a loop uses up are those which fewest coordinates share, so that N stays sparse.
+    """
+    equations = cluster.equations
+    assert equations is not None
+    weights, pattern, parts = equations.weights, equations.pattern, equations.spans
+    n = K.shape[1]
+    N, touched, live = np.eye(n), np.eye(n, dtype=bool), list(range(n))
+    out: list[LoopTurn] = []
+    for span in sorted(parts, key=lambda s: not _constant(equations.samples, s)):
+        A = (K * weights[:, None])[span] @ N[:, live]
+        rank = int(np.sum(np.linalg.svd(A, compute_uv=False) > RANK_TOLERANCE)) if A.size else 0
+        if not rank:
+            continue
+        rows = [span[k] for k in sorted(pivots(A.T, rank))]
+        columns = [j for j in live if np.any(pattern[rows] & touched[:, j])]
+        columns.sort(key=lambda j: int(touched[:, j].sum()))
+        choice = rows if _always_enough(equations.samples, span, rows) else span
+        out.append(LoopTurn(rank, tuple(choice), tuple(columns)))
+        N[:, columns] = N[:, columns] @ np.linalg.qr((K[rows] @ N[:, columns]).T, mode="complete")[0]
+        touched[:, columns] = np.any(touched[:, columns], axis=1, keepdims=True)
+        live = [j for j in live if j not in columns[:rank]]
+    return tuple(out)
+
+
+def _always_enough(samples: Sequence[Array], span: Sequence[int], rows: Sequence[int]) -> bool:
+    """Whether the other rows of a loop are the same combinations of `rows` at all configurations.
+
+    So they are in a flat loop. In Bennett's or Bricard's the rows that matter change on the way.
+    """
+    others = [r for r in span if r not in rows]
+    found = [K[others] @ np.linalg.pinv(K[list(rows)]) for K in samples]
+    exact = all(
+        np.max(np.abs(K[others] - C @ K[list(rows)]), initial=0.0) <= 1e-6 * np.max(np.abs(K), initial=0.0)
+        for K, C in zip(samples, found, strict=True)
+    )
+    return exact and bool(np.max(np.ptp(found, axis=0), initial=0.0) <= 1e-6)
+
+
+def _constant(samples: Sequence[Array], span: Sequence[int]) -> bool:
+    return len(samples) > 1 and bool(np.max(np.ptp([K[list(span)] for K in samples], axis=0)) <= 1e-12)
+
+
+def coordinate_scales(samples: Sequence[Array]) -> Array:
+    """How much each coordinate of a cluster moves where all are free to: its unit in a frame."""
+    sizes = []
+    for K in samples:
+        norm = np.linalg.norm(K, axis=1, keepdims=True)
+        _, s, Vt = np.linalg.svd(np.where(norm > 1e-9, K / np.maximum(norm, 1e-300), 0.0))
+        rank = int(np.sum(s > 1e-6 * max(s[0], 1e-300))) if len(s) else 0
+        sizes.append(np.linalg.norm(Vt[rank:], axis=0))
+    usual = np.sqrt(np.mean(np.square(sizes), axis=0))
+    return np.asarray(np.maximum(usual, 1e-6 * np.max(usual, initial=1e-300)))

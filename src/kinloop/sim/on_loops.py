@@ -1,0 +1,109 @@
+"""States kept on closed loops: positions closed by Newton's method, velocities projected, in kernels and outside.
+
+Every cluster says itself which of its coordinates give way: all of them, as little as possible, in a tangent frame;
+the dependent ones of a gear or belt, whose drivers stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.algorithms.trees.kinematics import scatter
+from kinloop.clusters import Cluster, ClusterTree, Embedding
+from kinloop.spatial.transform import Array
+
+CONVERGED = 1e-9
+"""A Newton correction below this [m, rad] leaves nothing but rounding: the next would be its square."""
+
+
+def closed(tree: ClusterTree, q: Array, when: Any = True) -> tuple[Array, Any]:
+    """q after one round of Newton's method, and the size of its correction [m, rad]; loops only where `when` holds."""
+    for c in tree:
+        if c.parts and not c.bends:
+            q, _ = _corrected(tree, c, q)
+    loops = [c for c in tree if c.bends]
+    if not loops:
+        return tree.top.normalized(q), 0.0
+
+    def body(carry: Array, given: Array) -> Array:
+        q, size = carry[:-1], 0.0
+        for c in loops:
+            q, step = _corrected(tree, c, q)
+            size = sc.largest(list(step), size)
+        return np.array([*tree.top.normalized(q), size])
+
+    start = np.array([*q, 0.0])
+    end = body(start, start[:0]) if when is True else sc.repeat(1, body, start, (), when, usual=0)
+    return end[:-1], end[-1]
+
+
+def closed_twice(tree: ClusterTree, q: Array) -> tuple[Array, Any]:
+    """q after two rounds, of which the second is taken where the first one's correction was not tiny."""
+    q, size = closed(tree, q)
+    if not any(c.bends for c in tree):
+        return q, size
+    again, last = closed(tree, q, size > CONVERGED)
+    return again, sc.where(size > CONVERGED, last, size)
+
+
+def _corrected(tree: ClusterTree, c: Cluster, q: Array) -> tuple[Array, Array]:
+    """q after one round of Newton's method on one cluster, and the step this was."""
+    rows = tree.rows(c, q)
+    step = c.chart.correction(rows.K, rows.phi)
+    return _moved(tree, c, q, step), step
+
+
+def drivers(tree: ClusterTree) -> list[int]:
+    """Spanning coordinates that others follow or that move by themselves: all but those driven by gears and belts."""
+    out: list[int] = []
+    for c in tree:
+        out += [c.dofs[k] for k in c.chart.independent] if c.parts and not c.bends else c.dofs
+    return sorted(out)
+
+
+def with_followers(tree: ClusterTree, x: Array) -> Array:
+    """The spanning vector of velocities x (len(drivers),), gears and belts following."""
+    out = np.zeros(tree.top.n_spanning, dtype=x.dtype)
+    out[drivers(tree)] = x
+    for c in tree:
+        if c.parts and not c.bends:
+            dofs = list(c.dofs)
+            out[dofs] = tree.jacobian(c, tree.top.neutral()) @ out[dofs][list(c.chart.independent)]
+    return out
+
+
+def coordinates(tree: ClusterTree, embedding: Sequence[Embedding], qd: Array) -> Array:
+    """The independent velocities whose motion is nearest to the spanning velocity qd."""
+    parts = [c.chart.coordinates(qd[list(c.dofs)], e.G) for c, e in zip(tree, embedding, strict=True)]
+    return np.concatenate(parts or [np.zeros(0)])
+
+
+def spanning(tree: ClusterTree, embedding: Sequence[Embedding], v: Array) -> Array:
+    """G v: spanning velocities for independent ones."""
+    return scatter(tree, [e.G @ v[c.v] for c, e in zip(tree, embedding, strict=True)])
+
+
+def projected(tree: ClusterTree, q: Array, qd: Array) -> Array:
+    """The spanning velocity nearest to qd that the loops allow at q."""
+    parts = []
+    for c in tree:
+        x = qd[list(c.dofs)]
+        G = tree.jacobian(c, q)
+        parts.append(G @ c.chart.coordinates(x, G) if c.parts else x)
+    return scatter(tree, parts)
+
+
+def _moved(tree: ClusterTree, cluster: Cluster, q: Array, step: Array) -> Array:
+    """Move the joints of one cluster."""
+    top, out, row = tree.top, q.copy(), 0
+    if step.dtype == object and out.dtype != object:
+        out = out.astype(object)
+    for i in cluster.bodies:
+        n = top.types[i].nv
+        out[top.q_of[i]] = top.types[i].integrate(q[top.q_of[i]], step[row : row + n])
+        row += n
+    return out
