@@ -11,7 +11,7 @@ import pytest
 import kinloop as kl
 from kinloop.algorithms.constrained.plans import CONSTRAINED
 from kinloop.compute_constrained import all_numbers, kernel, place
-from kinloop.errors import ConflictingConstraints, KinloopError, ModelError, UnknownName
+from kinloop.errors import ConflictingConstraints, KinloopError, MethodError, ModelError, UnknownName
 
 METHODS = [m for m, e in CONSTRAINED["constrained_dynamics"].items() if e.traced]
 HARD = [m for m in METHODS if not CONSTRAINED["constrained_dynamics"][m].soft]
@@ -195,9 +195,9 @@ def test_a_loop_held_by_constraints_moves_as_an_embedded_one() -> None:
     full = np.zeros(held.nv)
     full[embedded.tree.independent_dofs] = tau
     expected = embedded.spanning_jacobian(q) @ a + embedded.spanning_bias(q, v)
-    for method in (*HARD, "dense_kkt"):
-        if method == "kjr":
-            continue
+    with pytest.raises(MethodError, match="holds frames only"):
+        held.constrained_dynamics(q, qd, full, [], "kjr")
+    for method in {*HARD, "dense_kkt"} - {"kjr"}:
         got, multipliers = held.constrained_dynamics(q, qd, full, [], method)
         assert helpers.relative(got, expected) < 1e-9, method
         assert len(multipliers) == len(held.loop_rows(held.loop_names[0], q).phi)
