@@ -1,9 +1,12 @@
-"""The code printed in the README and in docs/extending.md runs as printed."""
+"""The docs are true: printed code runs, what they name exists, and words keep the meanings of the glossary."""
 
+import ast
+import importlib.util
 import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import kinloop as kl
 
@@ -28,22 +31,28 @@ def test_readme_is_short():
     assert len((REPOSITORY / "README.md").read_text(encoding="utf-8").splitlines()) < 100
 
 
-def test_a_joint_and_constraints_made_as_described_move_exactly():
-    joint, constraints, _ = python_blocks("docs/extending.md")
+def test_a_joint_and_loops_made_as_described_move_exactly():
+    joint, functions, kind, use, _ = python_blocks("docs/extending.md")
     names = {}
     exec("from dataclasses import dataclass\nfrom kinloop import scalar as sc\nimport numpy as np", names)
-    exec("from kinloop.model.joints import JointType, Z\nfrom kinloop.spatial import Transform, axis_rotation", names)
+    exec("from kinloop.model import BodyLoop\nfrom kinloop.model.joints import JointType, X, Y, Z", names)
+    exec("from kinloop.spatial import Transform, axis_rotation, cross", names)
     exec(joint, names)
+    exec(kind, names)
     b = names["b"] = kl.Builder("described")
     ball = {"mass": 1.0, "com": (0.1, 0, 0), "inertia": (1, 1, 1)}
-    b.body("nut", joint=names["Spiral"](0.02), **ball)
-    b.body("arm", "nut", axis="x", at=(0.2, 0, 0), **ball)
+    b.body("carriage", joint=names["PinInSlot"](), **ball)
+    b.body("arm", "carriage", axis="x", at=(0.2, 0, 0), **ball)
     b.body("cam", axis="x", **ball)
     b.body("pin", axis="z", **ball)
     b.body("valve", joint="prismatic", axis="z", **ball)
-    exec(constraints, names)
+    b.body("crank", axis="z", **ball)
+    b.body("rocker", axis="z", at=(0.5, 0, 0), **ball)
+    b.loop("slide", "rocker", "crank", names["PinInSlot"](), at_successor=(0.2, 0, 0))
+    exec(functions, names)
+    exec(use, names)
     robot = kl.Robot(b.mechanism(), backend="numpy")
-    assert robot.nv == 3
+    assert robot.nv == 4, "carriage and arm have 3 - 1, cam with pin and valve 1, crank and rocker 1"
     q, v = robot.random_state(0)
     tau = np.ones(robot.nv)
     expected = robot.forward_dynamics(q, v, tau, method="dense_kkt")
@@ -56,3 +65,85 @@ def test_every_cited_key_is_in_the_references():
     pages = [*(REPOSITORY / "src").rglob("*.py"), *(REPOSITORY / "docs").rglob("*.md")]
     cited = {key for page in pages for key in re.findall(r"\[([A-Z]\w+\d{4}[a-z]?)[,\]]", page.read_text("utf-8"))}
     assert cited <= known, cited - known
+
+
+def glossary():
+    """(word, meaning, where) of every line of the glossary's tables."""
+    text = (REPOSITORY / "docs" / "glossary.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\| (.*?) \| (.*) \| (.*?) \|$", text, re.MULTILINE)
+    return [line for line in lines if line[0] != "word"]
+
+
+def test_the_glossary_gives_every_word_one_meaning():
+    words = [word for word, _, _ in glossary()]
+    assert len(words) > 60
+    assert len(set(words)) == len(words)
+    assert all(meaning for _, meaning, _ in glossary())
+
+
+@pytest.mark.parametrize("word, where", [(word, where) for word, _, where in glossary()])
+def test_what_the_glossary_names_exists(word, where):
+    label, target = re.fullmatch(r"\[(.*)\]\((.*)\)", where).groups()
+    assert (REPOSITORY / "docs" / target).exists(), f"{word}: there is no {target}"
+    if label.startswith("`"):
+        assert importlib.util.find_spec(label.strip("`")), f"{word}: there is no module {label}"
+
+
+def test_the_glossary_is_found_from_the_index_and_by_contributors():
+    assert "(glossary.md)" in (REPOSITORY / "docs" / "index.md").read_text(encoding="utf-8")
+    assert "(docs/glossary.md)" in (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+ROOMS = ("bench", "cli", "robots", "viewer")
+"""Rooms in which the words below are not used."""
+
+GIVEN_UP = {
+    r"\bseats?\b": "handle",
+    r"\blone\b": "single, or a cluster of one",
+    r"\bheld loops?\b": "constrained loop",
+    r"\b(published|robot's|leg's|mechanism's|inertial|open) figures\b": "parameters",
+    r"\bfigures of (generalized_rbda|the robot|a robot|a mechanism)\b": "parameters",
+    r"\bforces? carried\b|\bcarried (inward|to the)\b": "propagated",
+    r"\brows? of (a|the) batch\b": "batch row",
+}
+"""Words we gave up, as they would stand in a docstring, and what we say instead."""
+
+NAMES_GIVEN_UP = {"figures": "parameters", "seat": "handle", "seats": "handles", "lone": "single"}
+"""Names of functions, classes, arguments and variables we gave up, and what we say instead."""
+
+
+def modules():
+    return sorted(p for room in ROOMS for p in (REPOSITORY / "src" / "kinloop" / room).rglob("*.py"))
+
+
+def docstrings(tree):
+    """Every string that stands alone: docstrings, and descriptions of constants and fields."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.lineno, node.value.value
+
+
+def names(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+
+
+def test_words_that_were_given_up_do_not_come_back():
+    assert len(modules()) > 60
+    found = []
+    for path in modules():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for line, text in docstrings(tree):
+            for pattern, instead in GIVEN_UP.items():
+                for match in re.findall(f"({pattern})", text, re.IGNORECASE):
+                    word = match[0] if isinstance(match, tuple) else match
+                    found.append(f"{path.name}:{line}: {word!r}, say {instead}")
+        for line, name in names(tree):
+            parts = name.lower().strip("_").split("_")
+            found += [f"{path.name}:{line}: {name}, say {NAMES_GIVEN_UP[x]}" for x in parts if x in NAMES_GIVEN_UP]
+    assert not found, "\n".join(found)

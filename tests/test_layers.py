@@ -10,8 +10,8 @@ import kinloop
 ROOT = Path(kinloop.__file__).parent
 
 ROWS = [
-    {"errors"}, {"scalar"}, {"linear"}, {"spatial"}, {"model"}, {"constraints"}, {"clusters"}, {"algorithms"},
-    {"compiler"}, {"compute", "compute_constrained", "robot"}, {"sim"}, {"io"}, {"robots"}, {"bench"},
+    {"errors"}, {"scalar"}, {"linear"}, {"spatial"}, {"model"}, {"clusters"}, {"algorithms"}, {"compiler"},
+    {"inputs"}, {"kernels"}, {"constrained_motion"}, {"robot"}, {"sim"}, {"io"}, {"robots"}, {"bench"},
     {"viewer", "cli", "__main__"}, {"__init__"},
 ]  # fmt: skip
 ROW = {name: k for k, names in enumerate(ROWS) for name in names}

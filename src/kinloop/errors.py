@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -51,6 +50,8 @@ class CompileError(KinloopError, RuntimeError):
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
     """The error for an unknown name: lists the nearest known ones, or a few of all."""
+    import difflib  # when first needed: it takes 1 ms of every start
+
     known = list(known)
     near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)
     if near:

@@ -6,26 +6,29 @@ on first use and cached on disk; `backend="numpy"` keeps to the readable algorit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kinloop import compute
-from kinloop.algorithms.quantities import QUANTITIES
+from kinloop.algorithms.constrained.motion_constraints import Constraints
+from kinloop.algorithms.quantities import ask
 from kinloop.algorithms.trees.articulated import check_regular
+from kinloop.algorithms.trees.kinematics import FrameAt, find_frame
 from kinloop.algorithms.trees.reactions import Reactions, reactions
 from kinloop.clusters import ClusterTree, assembly, close, grow, neutral, random_closed
-from kinloop.clusters.closing import TOLERANCE
-from kinloop.constraints import rows_of
-from kinloop.errors import LoopNotClosed, MethodError, unknown
-from kinloop.model import Mechanism
-from kinloop.spatial import Transform
+from kinloop.clusters.closing import CHECKED, TOLERANCE, close_step
+from kinloop.compiler import Kernel
+from kinloop.constrained_motion import constrained_dynamics
+from kinloop.errors import LoopNotClosed, unknown
+from kinloop.inputs import checked, checked_inputs
+from kinloop.kernels import Kernels, rowwise
+from kinloop.model import LoopRows, Mechanism
+from kinloop.spatial.transform import Array
 
 if TYPE_CHECKING:
-    from kinloop.algorithms.constrained.motion_constraints import MotionConstraint
-
-Array = np.ndarray
+    from numpy.typing import ArrayLike
 
 
 class Robot:
@@ -34,18 +37,25 @@ class Robot:
     `q` holds the positions of all spanning-tree joints (nq), `v` the velocities of the independent
     coordinates (nv); `spanning_velocity(q, v)` gives the velocities of all joints (n_spanning). `tau`
     is the force dual to `v`. External wrenches `f_ext` are (bodies, 6), each in its body's frame.
+    `tree` gives the mechanism's clusters in charts that are already chosen; by default both are found.
     """
 
-    def __init__(self, mechanism: Mechanism, backend: str = "kernel", _tree: ClusterTree | None = None) -> None:
-        if backend not in ("kernel", "numpy"):
-            raise MethodError(f"backend {backend!r} is not one of 'kernel', 'numpy'")
-        self.mechanism = mechanism
-        self.tree = _tree if _tree is not None else grow(mechanism)
-        self.backend = backend
-        self._kernels: dict[Any, Any] = {}
-        self._neutral: Array | None = None
-        if _tree is None and not all(b.mass > 0 for b in mechanism.bodies):
+    def __init__(self, mechanism: Mechanism, backend: str = "kernel") -> None:
+        self._take(grow(mechanism), backend)
+        if not all(b.mass > 0 for b in mechanism.bodies):
             check_regular(self.tree, self.neutral())
+
+    @classmethod
+    def from_tree(cls, tree: ClusterTree, backend: str = "kernel") -> Robot:
+        """The robot of a cluster tree that is there already, in that tree's charts."""
+        robot = cls.__new__(cls)
+        robot._take(tree, backend)
+        return robot
+
+    def _take(self, tree: ClusterTree, backend: str) -> None:
+        self.mechanism, self.tree, self.backend = tree.top.mechanism, tree, backend
+        self.kernels = Kernels(tree, backend)
+        self._neutral: Array | None = None
 
     def __repr__(self) -> str:
         return (
@@ -53,8 +63,8 @@ class Robot:
             f"nq={self.nq}, nv={self.nv}, n_spanning={self.n_spanning}>"
         )
 
-    def __reduce__(self) -> Any:
-        return Robot, (self.mechanism, self.backend)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Robot.from_tree, (self.tree, self.backend)
 
     # --- names and sizes
 
@@ -100,20 +110,12 @@ class Robot:
         """Names of the coordinates of v."""
         return [self.tree.top.coordinates[d] for d in self.tree.independent_dofs]
 
-    def frame(self, name: str) -> tuple[int, Transform]:
+    def frame(self, name: str) -> FrameAt:
         """Body index and placement of a frame."""
-        index = self.tree.top.body_index
-        if name in index and name != "world":
-            return index[name], Transform.identity()
-        for f in self.mechanism.frames:
-            if f.name == name:
-                return index[f.body], f.placement
-        raise unknown("frame", name, self.frame_names)
+        return find_frame(self.tree.top, name)
 
     def with_independent(self, names: Sequence[str]) -> Robot:
         """The same robot with other independent coordinates in the clusters that `names` touch."""
-        from dataclasses import replace
-
         return Robot(replace(self.mechanism, independent=tuple(names)), self.backend)
 
     # --- configurations
@@ -129,17 +131,15 @@ class Robot:
         rng = np.random.default_rng(rng)
         return random_closed(self.tree, rng), rng.normal(size=self.nv)
 
-    def close(self, q: Any, tolerance: float = TOLERANCE) -> Array:
+    def close(self, q: ArrayLike, tolerance: float = TOLERANCE) -> Array:
         """The nearest closed q; `LoopNotClosed` names the loop that cannot be closed."""
-        q = compute.checked("q", q, self.nq)
-        return compute.rowwise(lambda x: close(self.tree, x, tolerance), q)
+        return rowwise(lambda x: close(self.tree, x, tolerance), checked("q", q, self.nq))
 
-    def loop_error(self, q: Any) -> Array:
+    def loop_error(self, q: ArrayLike) -> Array:
         """max |phi| of every loop and coupling [m or rad], in the order of `loop_names`."""
-        q = compute.checked("q", q, self.nq)
-        return compute.rowwise(lambda x: np.array(list(assembly.loop_errors(self.tree, x).values())), q)
+        return rowwise(lambda x: np.array([*assembly.loop_errors(self.tree, x).values()]), checked("q", q, self.nq))
 
-    def check_closed(self, q: Any, tolerance: float = 1e-6) -> None:
+    def check_closed(self, q: ArrayLike, tolerance: float = CHECKED) -> None:
         """Raise `LoopNotClosed` if a loop stands open at q."""
         errors = np.atleast_2d(self.loop_error(q))
         if errors.size and not np.max(errors) <= tolerance:
@@ -149,82 +149,88 @@ class Robot:
                 "Call robot.close(q) first."
             )
 
-    def integrate(self, q: Any, v: Any, dt: float = 1.0) -> Array:
+    def integrate(self, q: ArrayLike, v: ArrayLike, dt: float = 1.0) -> Array:
         """The closed configuration reached from q by the constant velocity v in time dt."""
-        q, v = compute.checked("q", q, self.nq), compute.checked("v", v, self.nv)
-        return compute.rowwise(lambda x, y: assembly.step(self.tree, x, y * dt), q, v)
+        q, v = checked("q", q, self.nq), checked("v", v, self.nv)
+        return rowwise(lambda x, y: close_step(self.tree, x, y * dt), q, v)
 
-    def difference(self, q0: Any, q1: Any) -> Array:
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
         """The velocity that leads from q0 to q1 in unit time; the inverse of `integrate`."""
-        q0, q1 = compute.checked("q0", q0, self.nq), compute.checked("q1", q1, self.nq)
+        q0, q1 = checked("q0", q0, self.nq), checked("q1", q1, self.nq)
         dofs = self.tree.independent_dofs
-        return compute.rowwise(lambda x, y: self.tree.top.difference(x, y)[dofs], q0, q1)
+        return rowwise(lambda x, y: self.tree.top.difference(x, y)[dofs], q0, q1)
 
-    def loop_jacobian(self, q: Any, v: Any = None) -> tuple[Array, Array]:
+    def loop_jacobian(self, q: ArrayLike, v: ArrayLike | None = None) -> tuple[Array, Array]:
         """K and k of the rows in use: K qdd = k, K G = 0. One state."""
-        q = compute.checked("q", q, self.nq)
+        q = checked("q", q, self.nq)
         qd = self.spanning_velocity(q, np.zeros(self.nv) if v is None else v)
         rows = self.tree.constraint_rows(q, qd)
         return rows.K, rows.k
 
-    def loop_rows(self, name: str, q: Any) -> Any:
+    def loop_rows(self, name: str, q: ArrayLike) -> LoopRows:
         """(dofs, phi, K, k at rest) of one loop or coupling: all its rows, redundant ones too."""
         for p in self.mechanism.closures:
             if p.name == name:
-                return rows_of(self.tree.top, p, compute.checked("q", q, self.nq))
+                return p.rows(self.tree.top, checked("q", q, self.nq))
         raise unknown("loop", name, self.loop_names)
 
     # --- dynamics
 
-    def forward_dynamics(self, q: Any, v: Any, tau: Any, f_ext: Any = None, method: str | None = None) -> Array:
+    def forward_dynamics(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None, method: str | None = None
+    ) -> Array:
         """Accelerations of the independent coordinates under the forces tau."""
-        return self._compute("forward_dynamics", (q, v, tau), method, f_ext=f_ext)
+        return self._one("forward_dynamics", q, v, tau, method=method, f_ext=f_ext)
 
-    def inverse_dynamics(self, q: Any, v: Any, a: Any, f_ext: Any = None, method: str | None = None) -> Array:
+    def inverse_dynamics(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None, method: str | None = None
+    ) -> Array:
         """The forces tau that give the accelerations a."""
-        return self._compute("inverse_dynamics", (q, v, a), method, f_ext=f_ext)
+        return self._one("inverse_dynamics", q, v, a, method=method, f_ext=f_ext)
 
-    def mass_matrix(self, q: Any, method: str | None = None) -> Array:
+    def mass_matrix(self, q: ArrayLike, method: str | None = None) -> Array:
         """M (nv, nv) of the independent coordinates."""
-        return self._compute("mass_matrix", (q,), method)
+        return self._one("mass_matrix", q, method=method)
 
-    def inverse_mass_matrix(self, q: Any) -> Array:
+    def inverse_mass_matrix(self, q: ArrayLike) -> Array:
         """M^-1 (nv, nv), from the innovations factorisation."""
-        return self._compute("inverse_mass_matrix", (q,))
+        return self._one("inverse_mass_matrix", q)
 
-    def log_determinant(self, q: Any) -> Array:
+    def log_determinant(self, q: ArrayLike) -> Array:
         """log det M."""
-        return self._compute("log_determinant", (q,))
+        return self._one("log_determinant", q)
 
-    def bias_force(self, q: Any, v: Any, f_ext: Any = None) -> Array:
+    def bias_force(self, q: ArrayLike, v: ArrayLike, f_ext: ArrayLike | None = None) -> Array:
         """The forces tau at zero acceleration: Coriolis, centrifugal, gravity, less external ones."""
-        return self._compute("bias_force", (q, v), f_ext=f_ext)
+        return self._one("bias_force", q, v, f_ext=f_ext)
 
-    def inverse_osim(self, q: Any, frames: Sequence[str], method: str | None = None) -> Array:
+    def inverse_osim(self, q: ArrayLike, frames: Sequence[str], method: str | None = None) -> Array:
         """J M^-1 J^T (6 m, 6 m) of the named frames, each in its own axes, angular first."""
-        frames = [frames] if isinstance(frames, str) else list(frames)
-        return self._compute("inverse_osim", (q,), method, frames=frames)
+        return self._one("inverse_osim", q, method=method, frames=frames)
 
-    def force_response(self, q: Any, frame: str, f: Any) -> tuple[Array, Array]:
+    def force_response(self, q: ArrayLike, frame: str, f: ArrayLike) -> tuple[Array, Array]:
         """What a wrench f on a frame does: the acceleration M^-1 J^T f and the compliance f^T J M^-1 J^T f."""
-        return self._compute("force_response", (q, f), frames=[frame])
+        a, compliance = self.compute("force_response", q, f, frames=frame)
+        return a, compliance
 
-    def forward_dynamics_derivatives(self, q: Any, v: Any, tau: Any) -> tuple[Array, Array, Array]:
+    def forward_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> tuple[Array, Array, Array]:
         """da/dq, da/dv, da/dtau in the tangent space: loops stay closed, the other arguments are held."""
-        return self._compute("forward_dynamics_derivatives", (q, v, tau))
+        da_dq, da_dv, da_dtau = self.compute("forward_dynamics_derivatives", q, v, tau)
+        return da_dq, da_dv, da_dtau
 
-    def inverse_dynamics_derivatives(self, q: Any, v: Any, a: Any) -> tuple[Array, Array, Array]:
+    def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> tuple[Array, Array, Array]:
         """dtau/dq, dtau/dv, dtau/da = M in the tangent space."""
-        return self._compute("inverse_dynamics_derivatives", (q, v, a))
+        dtau_dq, dtau_dv, dtau_da = self.compute("inverse_dynamics_derivatives", q, v, a)
+        return dtau_dq, dtau_dv, dtau_da
 
     def constrained_dynamics(
         self,
-        q: Any,
-        v: Any,
-        tau: Any,
-        constraints: Sequence[MotionConstraint] = (),
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        constraints: Constraints = (),
         method: str | None = None,
-        f_ext: Any = None,
+        f_ext: ArrayLike | None = None,
         on_conflict: str = "error",
         compliance: float | None = None,
     ) -> tuple[Array, Array]:
@@ -235,86 +241,92 @@ class Robot:
         the shortest multipliers; conflicting ones an error, or `on_conflict="least_squares"`. The soft methods
         let every row yield by `compliance` times its multiplier.
         """
-        from kinloop import compute_constrained  # when first needed: it takes a tenth of every start
+        forces = f_ext is not None
+        asked = ask(self.tree.top, "constrained_dynamics", method, (), constraints, forces, (), compliance)
+        given = checked_inputs(self.tree, asked, (q, v, tau), f_ext)
+        return constrained_dynamics(self.kernels, asked, given, on_conflict)
 
-        return compute_constrained.constrained_dynamics(
-            self, q, v, tau, constraints, method, f_ext, on_conflict, compliance
-        )
-
-    def delassus(self, q: Any, constraints: Sequence[MotionConstraint], method: str | None = None) -> Array:
+    def delassus(self, q: ArrayLike, constraints: Constraints, method: str | None = None) -> Array:
         """J M^-1 J^T (m, m) of the rows of motion constraints: inverse_osim, rows chosen by K."""
-        from kinloop import compute_constrained
+        return self._one("delassus", q, method=method, constraints=constraints)
 
-        return compute_constrained.delassus(self, q, constraints, None, method)
-
-    def delassus_solve(
-        self, q: Any, constraints: Sequence[MotionConstraint], x: Any, method: str | None = None
-    ) -> Array:
+    def delassus_solve(self, q: ArrayLike, constraints: Constraints, x: ArrayLike, method: str | None = None) -> Array:
         """(J M^-1 J^T)^-1 x: the multipliers that give the rows the accelerations x, without the dense matrix."""
-        from kinloop import compute_constrained
+        return self._one("delassus_solve", q, x, method=method, constraints=constraints)
 
-        return compute_constrained.delassus(self, q, constraints, x, method)
-
-    def reactions(self, q: Any, v: Any, tau: Any, f_ext: Any = None) -> Reactions:
+    def reactions(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None) -> Reactions:
         """Wrenches in all tree joints and loops under tau; one state."""
-        q, v = compute.checked("q", q, self.nq), compute.checked("v", v, self.nv)
-        tau = compute.checked("tau", tau, self.nv)
-        if f_ext is not None:
-            f_ext = compute.checked_wrenches(f_ext, len(self.tree.top))
         a = self.forward_dynamics(q, v, tau, f_ext)
-        return reactions(self.tree, q, v, a, tau, f_ext)
+        q, v, tau = (np.asarray(x, dtype=float) for x in (q, v, tau))
+        return reactions(self.tree, q, v, a, tau, None if f_ext is None else np.asarray(f_ext, dtype=float))
 
     # --- kinematics and energy
 
-    def spanning_velocity(self, q: Any, v: Any) -> Array:
+    def spanning_velocity(self, q: ArrayLike, v: ArrayLike) -> Array:
         """qd = G v: velocities of all spanning-tree joints."""
-        return self._compute("spanning_velocity", (q, v))
+        return self._one("spanning_velocity", q, v)
 
-    def spanning_jacobian(self, q: Any) -> Array:
+    def spanning_jacobian(self, q: ArrayLike) -> Array:
         """G (n_spanning, nv)."""
-        return self._compute("spanning_jacobian", (q,))
+        return self._one("spanning_jacobian", q)
 
-    def spanning_bias(self, q: Any, v: Any) -> Array:
+    def spanning_bias(self, q: ArrayLike, v: ArrayLike) -> Array:
         """g (n_spanning): qdd = G a + g."""
-        return self._compute("spanning_bias", (q, v))
+        return self._one("spanning_bias", q, v)
 
-    def kinetic_energy(self, q: Any, v: Any) -> Array:
+    def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Kinetic energy [J]."""
-        return self._compute("kinetic_energy", (q, v))
+        return self._one("kinetic_energy", q, v)
 
-    def potential_energy(self, q: Any) -> Array:
+    def potential_energy(self, q: ArrayLike) -> Array:
         """Potential energy in gravity [J], zero at the world's origin."""
-        return self._compute("potential_energy", (q,))
+        return self._one("potential_energy", q)
 
-    def momentum(self, q: Any, v: Any) -> Array:
+    def momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Spatial momentum about the world's origin, world axes [N m s, N s]."""
-        return self._compute("momentum", (q, v))
+        return self._one("momentum", q, v)
 
-    def center_of_mass(self, q: Any) -> Array:
+    def center_of_mass(self, q: ArrayLike) -> Array:
         """Centre of mass in the world [m]."""
-        return self._compute("center_of_mass", (q,))
+        return self._one("center_of_mass", q)
 
-    def frame_pose(self, q: Any, frame: str) -> Array:
+    def frame_pose(self, q: ArrayLike, frame: str) -> Array:
         """Pose of a frame in the world, as a 4x4 matrix."""
-        return self._compute("frame_pose", (q,), frames=[frame])
+        return self._one("frame_pose", q, frames=frame)
 
-    def frame_jacobian(self, q: Any, frame: str) -> Array:
+    def frame_jacobian(self, q: ArrayLike, frame: str) -> Array:
         """J (6, nv): twist of a frame in its own axes, angular first."""
-        return self._compute("frame_jacobian", (q,), frames=[frame])
+        return self._one("frame_jacobian", q, frames=frame)
 
-    def frame_jacobian_rate(self, q: Any, v: Any, frame: str) -> Array:
+    def frame_jacobian_rate(self, q: ArrayLike, v: ArrayLike, frame: str) -> Array:
         """dJ/dt (6, nv)."""
-        return self._compute("frame_jacobian_rate", (q, v), frames=[frame])
+        return self._one("frame_jacobian_rate", q, v, frames=frame)
 
-    def frame_velocity(self, q: Any, v: Any, frame: str) -> Array:
+    def frame_velocity(self, q: ArrayLike, v: ArrayLike, frame: str) -> Array:
         """Twist of a frame in its own axes [rad/s, m/s]."""
-        return self._compute("frame_velocity", (q, v), frames=[frame])
+        return self._one("frame_velocity", q, v, frames=frame)
 
-    def frame_bias_acceleration(self, q: Any, v: Any, frame: str) -> Array:
+    def frame_bias_acceleration(self, q: ArrayLike, v: ArrayLike, frame: str) -> Array:
         """dJ/dt v: spatial acceleration of a frame at zero independent acceleration, in its own axes."""
-        return self._compute("frame_bias_acceleration", (q, v), frames=[frame])
+        return self._one("frame_bias_acceleration", q, v, frames=frame)
 
-    # --- kernels
+    # --- any quantity, by its name
+
+    def compute(
+        self,
+        quantity: str,
+        *inputs: ArrayLike,
+        method: str | None = None,
+        frames: Sequence[str] = (),
+        constraints: Constraints = (),
+        f_ext: ArrayLike | None = None,
+    ) -> Any:
+        """One of `kinloop.quantities()` at one state or a batch: its output, or the tuple of its outputs."""
+        asked = ask(self.tree.top, quantity, method, frames, constraints, f_ext is not None)
+        return self.kernels.answer(asked)(*checked_inputs(self.tree, asked, inputs, f_ext))
+
+    _one: Callable[..., Array] = compute
+    """The same for a quantity that has a single output."""
 
     def compile(
         self,
@@ -322,28 +334,17 @@ class Robot:
         method: str | None = None,
         *,
         frames: Sequence[str] = (),
-        constraints: Sequence[MotionConstraint] = (),
+        constraints: Constraints = (),
         f_ext: bool = False,
         parameters: Sequence[str] = (),
         dtype: str = "float64",
         cache: bool = True,
-    ) -> Any:
+    ) -> Kernel:
         """A kernel for one of `kinloop.quantities()`: an explicit handle to the machine code.
 
         Its inputs are the quantity's own (q, v, tau, ...), then f_ext (flat, 6 per body) if asked for,
         then every name in `parameters` ("torso.mass", "knee.com", "gear.ratio", ...). For constrained motion
         the last input holds the constraints' numbers (accelerations, K, k, at), if they have any.
         """
-        if quantity not in QUANTITIES and quantity in compute.constrained_quantities():
-            from kinloop import compute_constrained
-
-            placed = compute_constrained.place(self, constraints)
-            return compute_constrained.kernel(self, quantity, method, placed, f_ext, str(dtype), cache)
-        if quantity not in QUANTITIES:
-            raise unknown("quantity", quantity, QUANTITIES)
-        return compute.kernel(self, quantity, method, tuple(frames), f_ext, tuple(parameters), str(dtype), cache)
-
-    def _compute(
-        self, quantity: str, arrays: tuple, method: str | None = None, f_ext: Any = None, frames: Sequence[str] = ()
-    ) -> Any:
-        return compute.compute(self, quantity, arrays, method, f_ext, tuple(frames))
+        asked = ask(self.tree.top, quantity, method, frames, constraints, f_ext, parameters)
+        return self.kernels.compile(asked, str(dtype), cache)

@@ -1,45 +1,11 @@
-"""The report: tables of the right shape from tiny robots, pages that stand alone, docs that repeat the JSON."""
+"""The report: what is measured, how it is kept, and that every part can be shown."""
 
-import json
-import re
 from pathlib import Path
 
 import pytest
 
-from kinloop import robots
-from kinloop.bench import accuracy, growth, motion, osim, peer_tables, report
-from kinloop.bench import chain_figures as chains
-from kinloop.bench import report_plots as plots
-from kinloop.bench import robot_tables as clusters
-from kinloop.bench import write_docs as docs
-from kinloop.bench.blocks import figure, percent, small, times
-from kinloop.bench.contest import ALL, CALL, ONE, contest
-from kinloop.bench.printed_figures import PERCENT, ROBOTS, SATHYA_METHODS, SATHYA_TABLE_II, TABLES
-from kinloop.bench.report_page import page
-from kinloop.bench.timing import Effort, seconds_per_call
-from kinloop.errors import MethodError
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-TINY = Effort(rounds=1, budget=1e-5, batch=8, quick=True)
-REPORT = REPOSITORY / docs.REPORT
-
-
-@pytest.fixture(scope="module")
-def tiny():
-    """A report of tiny robots, under the labels of the real ones where the tables need them."""
-    chain = {"forward_dynamics": ("cluster_aba", "projection"), "inverse_osim": ("cluster_efpa",)}
-    parts = {
-        "clusters": {"geared_chain": clusters.measure("geared_chain", TINY, {"links": 2})},
-        "chains": {f"geared_chain {n}": chains.measure("geared_chain", n, chain, TINY) for n in (2, 3)},
-        "accuracy": {"mit_humanoid_leg": accuracy.measure()},
-        "motion": {"chain 6": motion.measure(lambda: robots.load("serial_chain", links=6), motion.tips, TINY, False)},
-        "osim": {"stalk 1": {m: [100, 200] for m in osim.STALK}, "stalk 9": {"pv_osim": [90, 300], "efpa": [100, 200]}},
-        "peers": {"four_bar": contest(lambda: robots.load("four_bar"), TINY)},
-        "growth": {"geared_chain 1": contest(lambda: robots.load("geared_chain", links=1), TINY)},
-    }
-    head = {"machine": {"cpu": "c", "cores": "2", "system": "s", "load": "0"}, "date": "d", "seconds": 1.0}
-    settings = {"quick": True, "rounds": 1, "turn_seconds": 1e-5, "batch": 8, "visits": 1}
-    return head | {"settings": settings, "parts": parts, "failed": {"a": "b"}}
+from kinloop.bench import report
+from kinloop.errors import MethodError, ModelError
 
 
 def test_every_part_is_shown_with_full_rows(tiny):
@@ -57,70 +23,29 @@ def test_the_report_survives_json(tiny, tmp_path):
     assert [s.title for s in report.sections(again)] == [s.title for s in report.sections(tiny)]
 
 
-def test_the_page_needs_nothing_else(tiny):
-    text = page(tiny)
-    assert "data:image/svg+xml;base64" in text
-    assert not re.search(r'(src|href)="(?!data:)', text)
-    assert "Could not be measured" in text
-
-
-def test_without_matplotlib_the_page_says_what_to_install(tiny, monkeypatch):
-    monkeypatch.setattr(plots, "available", lambda: False)
-    assert "pip install matplotlib" in page(tiny)
-
-
-def test_without_peers_our_own_figures_remain(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "pinocchio", None)
-    monkeypatch.setitem(__import__("sys").modules, "mujoco", None)
-    entry = contest(lambda: robots.load("four_bar"), TINY)
-    assert {r["who"] for r in entry["records"]} == {"kinloop"}
-    assert {r["mode"] for r in entry["records"]} == {CALL, ONE, ALL}
-    rows = peer_tables.forward_table({"four_bar": entry}).rows
-    assert "none is installed" in rows[0][-1]
-    assert growth.show({"four_bar_chain 1": entry}).tables[0].rows == []
-
-
-def test_exact_methods_are_exact_and_approximate_ones_are_not(tiny):
-    for entry in tiny["parts"]["clusters"].values():
-        for quantity, methods in entry.items():
-            for method, e in methods.items():
-                assert (e["error"] < 1e-9) != method.startswith("approximate"), (quantity, method)
-
-
-def test_printed_figures_are_complete():
-    for quantity, (_, cluster, _) in TABLES.items():
-        assert cluster.startswith("cluster")
-        assert all(len(row) == len(ROBOTS) for row in PERCENT[quantity].values())
-    assert all(len(row) == len(SATHYA_METHODS) for row in SATHYA_TABLE_II.values())
-    assert set(motion.CASES) <= set(SATHYA_TABLE_II)
-
-
 def test_unknown_reports_are_refused():
     with pytest.raises(MethodError, match="'papers'"):
         report.run("everything")
 
 
-def test_timing_takes_turns():
-    calls = []
-    found = seconds_per_call({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, rounds=3, budget=0.0)
-    assert set(found) == {"a", "b"} and "".join(calls).endswith("ababab")
+def test_only_reports_with_peers_have_robots_of_the_menagerie(tmp_path):
+    with pytest.raises(MethodError, match="report 'papers' has no robots of the Menagerie; leave its folder out"):
+        report.run("papers", quick=True, menagerie=Path("menagerie"))
+    with pytest.raises(ModelError, match=r"there is no 'agility_cassie/cassie.xml' in .*; give the folder"):
+        report.run("peers", quick=True, menagerie=tmp_path)
 
 
-def test_figures_read_well():
-    assert figure(1234.5) == "1234" and figure(0.1234) == "0.123" and figure(None) == "-"
-    assert times(123.4) == "123x" and times(2.345) == "2.35x"
-    assert small(0.0) == "0" and small(1.2e-6) == "1e-6" and small(2e-15) == "2e-15"
-    assert percent(-12.34) == "-12.3 %"
+def test_what_fails_is_named_and_the_rest_is_measured(monkeypatch):
+    def broken():
+        raise ModelError("no such robot")
 
-
-@pytest.mark.skipif(not REPORT.exists(), reason="no report is committed")
-def test_docs_repeat_the_committed_report():
-    found = json.loads(REPORT.read_text(encoding="utf-8"))
-    drawn = {p.name for p in docs.all_plots(found)}
-    assert (REPOSITORY / docs.PAGE).read_text(encoding="utf-8") == docs.page_markdown(found, drawn)
-    assert all((REPOSITORY / docs.FOLDER / f"{name}.svg").exists() for name in drawn)
-    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    assert docs.with_block(readme, docs.readme_lines(found)) == readme
+    parts = {"growth": report.Part(lambda effort: {"a": lambda: {"us": 1.0}, "b": broken}, None)}
+    monkeypatch.setattr(report, "PARTS", parts)
+    seen = []
+    found = report.run("scaling", quick=True, progress=lambda k, n, what: seen.append((k, n, what)))
+    assert found["parts"]["growth"] == {"a": {"us": 1.0}}
+    assert found["failed"] == {"growth: b": "no such robot"}
+    assert seen == [(0, 2, "growth: a"), (1, 2, "growth: b")]
 
 
 def test_the_shorter_of_two_times_counts():
@@ -130,3 +55,12 @@ def test_the_shorter_of_two_times_counts():
         "a": [{"us": 2.0, "error": 1e-9, "who": "x"}, {"us": 1.0, "error": None, "who": "y"}],
         "batch_us": None,
     }
+
+
+def test_a_busy_machine_is_told():
+    settings = {"rounds": 1, "visits": 2}
+    busy = {"machine": {"cpu": "c", "cores": "2", "system": "s", "load": "1.7"}, "date": "d", "settings": settings}
+    assert "Other work shared the machine" in report.conditions(busy)
+    assert "in 2 visits minutes apart" in report.conditions(busy)
+    quiet = busy | {"machine": busy["machine"] | {"load": "0.1"}}
+    assert "Other work" not in report.conditions(quiet)

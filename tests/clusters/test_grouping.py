@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from helpers import mechanisms
 
-from kinloop.clusters.grouping import bodies_of, group, strongly_connected
+from kinloop.clusters.grouping import group, strongly_connected
 from kinloop.model import WORLD, Builder
 from kinloop.model.topology import Topology
 
@@ -20,7 +19,7 @@ def clusters(parents: dict[str, str], constrain) -> list[set[str]]:
         b.body(name, parent, **SOLID, axis="z", at=(0.3, 0.1, 0.0))
     constrain(b)
     m = b.mechanism()
-    top = Topology(m)
+    top = Topology.of(m)
     return [{top.bodies[i].name for i in c} for c in group(top, [*m.loops, *m.couplings])]
 
 
@@ -88,7 +87,7 @@ def test_clusters_form_a_tree_with_parents_first():
             assert c.parent < c.index
             assert {tree.cluster_of.get(o, -1) for o in c.outputs} == {c.parent}, "one parent cluster"
             for part in c.parts:
-                assert set(bodies_of(top, part)) <= set(c.bodies)
+                assert set(part.bodies(top)) <= set(c.bodies)
             for i, output in zip(c.bodies, c.outputs, strict=True):
                 above = [j for j in top.support(i) if j not in c.bodies]
                 assert output == (above[-1] if above else -1)
@@ -106,9 +105,3 @@ def test_components_of_random_graphs_are_mutually_reachable_sets():
         assert {tuple(c) for c in found} == expected
         place = {i: k for k, c in enumerate(found) for i in c}
         assert all(place[j] <= place[i] for i in range(n) for j in np.flatnonzero(A[i])), "successors come first"
-
-
-def test_what_is_no_constraint_is_refused():
-    r = next(mechanisms(1, seed=0))
-    with pytest.raises(TypeError, match="Body is not a loop or a coupling"):
-        bodies_of(r.tree.top, r.tree.top.bodies[0])

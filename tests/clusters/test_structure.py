@@ -14,7 +14,7 @@ from kinloop.errors import MethodError
 def test_dependent_velocities_are_right_on_every_branch(name):
     # a parallelogram has entries of K that vanish on one of its two branches only
     tree = grow(kl.robots.mechanism(name))
-    robot = kl.Robot(tree.top.mechanism, backend="numpy", _tree=tree)
+    robot = kl.Robot.from_tree(tree, backend="numpy")
     rng = np.random.default_rng(0)
     for _ in range(25):
         q, _ = robot.random_state(rng)

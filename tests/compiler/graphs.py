@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kinloop import scalar as sc
+from kinloop.compiler import Kernel, compile_function
 
 UNARY = (sc.sin, sc.cos, sc.tan, sc.atan, sc.floor, sc.abs)
 
@@ -92,3 +93,25 @@ def reference(function: sc.Function, *rows: np.ndarray) -> list[np.ndarray]:
         out = function(*row)
         results.append(out if isinstance(out, tuple) else (out,))
     return [np.array([r[k] for r in results], dtype=float) for k in range(len(function.outputs))]
+
+
+def random_states(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs of `random_function`."""
+    return rng.uniform(-2, 2, (rows, 4)), rng.uniform(-2, 2, (rows, 3))
+
+
+def double(n: int = 3) -> Kernel:
+    """A kernel simple enough to predict: out = 2 x + y."""
+    return compile_function(sc.trace(lambda x, y: 2.0 * x + y, {"x": n, "y": n}, "z"), name="double", cache=False)
+
+
+def chain(length: int) -> sc.Function:
+    """A graph of about 10 operations per link, each depending on the last."""
+
+    def body(x):
+        a, b, c = x
+        for k in range(length):
+            a, b, c = a * b + 0.1 * c, sc.where(k % 2, b * c - a, b + 0.5 * c), a * c - b * b
+        return np.array([a, b, c], dtype=object)
+
+    return sc.trace(body, {"x": 3})

@@ -1,4 +1,4 @@
-"""The figures of docs/compiler.md: `PYTHONPATH=src python -m tests.compiler.measure`."""
+"""The numbers of docs/compiler.md: `PYTHONPATH=src python -m tests.compiler.measure`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import timeit
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.compiler import compile_function
-from kinloop.compiler.run import host, kernel
-from tests.compiler.test_plan import chain
-from tests.compiler.test_sincos import make, ulps
+from kinloop.compiler import compile_function, core
+from kinloop.compiler.run.host import host
+from tests.compiler.emit.test_sincos import make, ulps
+from tests.compiler.graphs import chain
 
 
 def best(statement: str, names: dict, number: int = 1000) -> float:
@@ -32,17 +32,17 @@ def accuracy() -> None:
         "1e-300 < x < 1": 10.0 ** rng.uniform(-300, 0, 200_000),
         "1e5 < x < 1e300 (libm)": 10.0 ** rng.uniform(5.001, 300, 100_000),
     }
-    real = host.host()
+    real = host()
     for fma in (True, False):
         changed = dataclasses.replace(real, fma=fma)
-        kernel.host = lambda target=changed: target  # type: ignore[assignment]
+        core.host = lambda target=changed: target  # type: ignore[assignment]
         sincos = make()
         for name, x in sets.items():
             s, c = sincos(x[:, None])
             exact = x.astype(np.longdouble)
             worst = [ulps(y[:, 0], f(exact)).max() for y, f in ((s, np.sin), (c, np.cos))]
             print(f"{'FMA' if fma else 'no FMA':7} {name:50} sin {worst[0]:.2f}  cos {worst[1]:.2f} ulp")
-    kernel.host = lambda: real  # type: ignore[assignment]
+    core.host = lambda: real  # type: ignore[assignment]
 
 
 def calls() -> None:

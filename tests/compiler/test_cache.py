@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 
 from kinloop import scalar as sc
-from kinloop.compiler import cache, compile_function, load_or_compile
-from kinloop.compiler.run import kernel
-from kinloop.compiler.run import library as native
+from kinloop.compiler import build, cache, compile_function, load_or_compile
+from kinloop.compiler.run.library import compile_text
 from tests.compiler.graphs import random_function
 
 Q, V = np.linspace(-1, 1, 4), np.linspace(0.2, 0.9, 3)
@@ -67,9 +66,9 @@ def compilations(monkeypatch):
 
     def counted(text, target):
         count.append(1)
-        return native.compile_text(text, target)
+        return compile_text(text, target)
 
-    monkeypatch.setattr(kernel, "compile_text", counted)
+    monkeypatch.setattr(build, "compile_text", counted)
     return count
 
 

@@ -4,9 +4,13 @@
 from __future__ import annotations
 
 import importlib.metadata
+import warnings
 from pathlib import Path
 
 import pytest
+
+from kinloop.io import ModelWarning, load
+from kinloop.model import Mechanism
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "models"
 
@@ -25,6 +29,24 @@ def wheel(ending: str) -> list[Path]:
     except importlib.metadata.PackageNotFoundError:
         return []
     return sorted(Path(str(f.locate())).resolve() for f in files if str(f).endswith(ending))
+
+
+REAL = (
+    "urdf_plus/mini_cheetah.urdf", "urdf_plus/planar_leg_linkage.urdf", "parallel/5bar_linkage/robot.urdf",
+    "parallel/cassie_like/robot.urdf", "menagerie/agility_cassie/cassie.xml", "menagerie/robotiq_2f85/2f85.xml",
+    "talos_full_v2.urdf", "cassie_v2.sdf", "tiago_pro.urdf",
+)  # fmt: skip
+"""Real files of every format: of the folder beside the repository, or of the wheel."""
+
+
+def real_mechanism(name: str) -> Mechanism:
+    """The mechanism of one of `REAL`."""
+    path = shared(name) if "/" in name else next(iter(wheel(name)), None)
+    if path is None:
+        pytest.skip("example-robot-data is not installed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        return load(path)
 
 
 BAR = """<inertial><origin xyz="{half} 0 0"/><mass value="{mass}"/>

@@ -17,14 +17,14 @@ from kinloop.model.random import KINDS, LOOP_JOINTS, random_mechanism
 def test_equal_seeds_give_equal_mechanisms(kind):
     one, two = (random_mechanism(np.random.default_rng(3), kind) for _ in range(2))
     assert facts(one) == facts(two)
-    np.testing.assert_array_equal(one.extras["closed_q"], two.extras["closed_q"])
+    np.testing.assert_array_equal(one.keyframes[0].q, two.keyframes[0].q)
     assert facts(one) != facts(random_mechanism(np.random.default_rng(4), kind))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_loops_are_closed_by_construction(kind):
     for r in mechanisms(4, seed=20, kind=kind):
-        assert max(loop_errors(r.tree, r.mechanism.extras["closed_q"]).values(), default=0.0) < 1e-10, r.name
+        assert max(loop_errors(r.tree, np.array(r.mechanism.keyframes[0].q)).values(), default=0.0) < 1e-10, r.name
 
 
 def test_a_kind_that_is_none_is_refused_by_name():
@@ -59,7 +59,7 @@ def test_together_they_cover_every_part_and_joint_type():
             clusters |= {"mixture"} if mixed else set()
             clusters |= (
                 {"redundant rows"}
-                if c.parts and len(r.tree.rows(c, m.extras["closed_q"]).phi) > len(c.chart.rows)
+                if c.parts and len(r.tree.rows(c, np.array(m.keyframes[0].q)).phi) > len(c.chart.rows)
                 else set()
             )
     assert parts == {"LoopJoint", "Rod", "LoopFunction", "LinearCoupling", "PolynomialCoupling", "FunctionCoupling"}

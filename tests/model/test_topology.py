@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
 from helpers import assert_agree, mechanisms
 
 from kinloop.model import WORLD, Builder
+from kinloop.model.parameters import with_parameters
 from kinloop.model.topology import Topology
 
 SOLID = {"mass": 1.0, "inertia": (1.0, 1.0, 1.0)}
@@ -20,7 +23,7 @@ def tree() -> Topology:
     b.body("c", "b", **SOLID, joint="universal")
     b.body("d", "a", **SOLID, joint="fixed")
     b.body("e", **SOLID, joint="prismatic", axis="z")
-    return Topology(b.mechanism())
+    return Topology.of(b.mechanism())
 
 
 def test_places_in_q_and_in_the_velocity(tree):
@@ -53,7 +56,7 @@ def wheel(**changes) -> bool:
     b = Builder("wheel")
     b.body("wheel", **figures)
     b.body("other", **SOLID)
-    return Topology(b.mechanism()).spins_unseen[0]
+    return Topology.of(b.mechanism()).spins_unseen[0]
 
 
 def test_only_a_body_symmetric_about_its_axis_spins_unseen():
@@ -68,7 +71,7 @@ def test_a_wheel_that_carries_something_is_seen():
     b = Builder("wheel")
     b.body("wheel", mass=1.0, inertia=(0.2, 0.2, 0.3), axis="z")
     b.body("load", "wheel", **SOLID)
-    assert not Topology(b.mechanism()).spins_unseen[0]
+    assert not Topology.of(b.mechanism()).spins_unseen[0]
 
 
 def test_a_wheel_that_a_loop_holds_is_seen():
@@ -76,12 +79,50 @@ def test_a_wheel_that_a_loop_holds_is_seen():
     b.body("wheel", mass=1.0, inertia=(0.2, 0.2, 0.3), axis="z")
     b.body("arm", **SOLID)
     b.rod("tie", "wheel", "arm", (0.1, 0, 0), (0, 0, 1), 1.0)
-    assert not Topology(b.mechanism()).spins_unseen[0]
-    assert Topology(b.mechanism()).body_index[WORLD] == -1
+    assert not Topology.of(b.mechanism()).spins_unseen[0]
+    assert Topology.of(b.mechanism()).body_index[WORLD] == -1
+
+
+def test_a_wheel_that_a_coupling_turns_spins_unseen_all_the_same():
+    b = Builder("wheel")
+    b.body("wheel", mass=1.0, inertia=(0.2, 0.2, 0.3), axis="z")
+    b.body("arm", **SOLID)
+    b.gear("wheel_joint", "arm_joint", 6.0)
+    assert Topology.of(b.mechanism()).spins_unseen[0]
+
+
+def test_named_joints_have_places_in_q_and_in_the_velocity(tree):
+    assert tree.places(["c_joint", "b_joint"]) == ([8, 9, 7], [7, 8, 6])
+    assert tree.places(["d_joint"]) == ([], [])
+
+
+def test_floating_bases_are_free_in_the_world(tree):
+    assert tree.floating_bases == [0]
+    b = Builder("held")
+    b.body("a", **SOLID)
+    b.body("b", "a", **SOLID, joint="free")
+    assert Topology.of(b.mechanism()).floating_bases == []
+
+
+def test_a_topology_is_frozen(tree):
+    with pytest.raises(FrozenInstanceError):
+        tree.armature = np.ones(tree.n_spanning)
+
+
+def test_parameters_left_open_make_another_topology(tree):
+    before = [tree.mass, tree.placement, tree.armature.copy(), tree.open]
+    values = {"b.mass": [7.0], "c_joint.position": [0.1, 0.2, 0.3], "e_joint.armature": [0.5]}
+    other = with_parameters(tree, values)
+    assert other.open == tuple(values) and other.mechanism is tree.mechanism
+    assert other.mass[1] == 7.0 and other.armature[-1] == 0.5
+    np.testing.assert_array_equal(other.inertia[1].apply(np.eye(6))[3:, 3:], 7.0 * np.eye(3))
+    np.testing.assert_array_equal(other.placement[2].p, [0.1, 0.2, 0.3])
+    assert tree.mass is before[0] and tree.placement is before[1] and tree.open == before[3] == ()
+    np.testing.assert_array_equal(tree.armature, before[2])
 
 
 def test_armature_stands_at_every_coordinate_of_its_joint():
     b = Builder("arm")
     b.body("a", **SOLID, armature=0.5)
     b.body("b", "a", **SOLID, joint="universal", armature=0.25)
-    np.testing.assert_array_equal(Topology(b.mechanism()).armature, [0.5, 0.25, 0.25])
+    np.testing.assert_array_equal(Topology.of(b.mechanism()).armature, [0.5, 0.25, 0.25])

@@ -7,11 +7,11 @@ import pytest
 
 import kinloop as kl
 
-from . import figures as fig
+from . import published
 
 TOLERANCE = 1e-9
-NAMES = fig.names("vectors", "_vectors")
-CASES = [(name, k) for name in NAMES for k in range(len(fig.vectors(name)["states"]))]
+NAMES = published.names("vectors", "_vectors")
+CASES = [(name, k) for name in NAMES for k in range(len(published.vectors(name)["states"]))]
 CASES = CASES or [pytest.param(("none", 0), marks=pytest.mark.skip("no shared/figures beside the repository"))]
 
 
@@ -24,7 +24,7 @@ def robot_of(name: str) -> kl.Robot:
 @pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}-{case[1]}")
 def case(request):
     name, k = request.param
-    state = fig.vectors(name)["states"][k]
+    state = published.vectors(name)["states"][k]
     return robot_of(name), state, np.array(state["q_spanning"], dtype=float), np.array(state["yd"], dtype=float)
 
 
@@ -107,7 +107,7 @@ def test_loop_equations(case):
 
 def test_inverse_osim(case):
     robot, s, q, _ = case
-    frames = robot.mechanism.extras.get("end_effectors", ())
+    frames = robot.mechanism.end_effectors
     if frames:
         assert_near(robot.inverse_osim(q, frames), s["inverse_osim"])
         for frame, J in s["end_effector_jacobian_body"].items():
@@ -143,7 +143,7 @@ def test_kernels_agree_too():
     """One robot through machine code, all states at once."""
     if "planar_leg_linkage" not in NAMES:
         pytest.skip("no shared/figures beside the repository")
-    states = fig.vectors("planar_leg_linkage")["states"]
+    states = published.vectors("planar_leg_linkage")["states"]
     q, v, tau, a, ydd, M = (
         np.array([s[key] for s in states], dtype=float)
         for key in ("q_spanning", "yd", "tau", "ydd_caba", "ydd", "mass_matrix")

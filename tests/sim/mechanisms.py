@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 import kinloop as kl
 from kinloop.model import Builder
 from kinloop.model.joints import Fixed, Free
-from kinloop.robots.solids import bar, box
+from kinloop.robots.solid_inertias import bar, box
+from kinloop.sim import ContactPoint, Simulator, box_corners
 
 
 def crank_rocker(independent: str | None = None) -> kl.Robot:
@@ -39,3 +42,63 @@ def on_fixed_base(name: str) -> kl.Robot:
     m = kl.robots.mechanism(name)
     joints = tuple(replace(j, type=Fixed()) if isinstance(j.type, Free) else j for j in m.joints)
     return replace(m, joints=joints).build()
+
+
+RECORD = ("q", "v", "energy", "kinetic_energy", "loop_error")
+"""What tests of passive motion record."""
+
+SIZE = (0.2, 0.3, 0.1)
+"""Of the box that tests of contact drop and slide [m]."""
+
+
+def drift(r):
+    """How much the energy changes, relative to the largest kinetic energy."""
+    energy = np.atleast_2d(r.energy)
+    return float(np.max(np.abs(energy - energy[:, :1])) / np.max(r.kinetic_energy))
+
+
+def started(independent, speed=20.0):
+    """The crank-rocker at the same state, whichever joint is independent."""
+    base = crank_rocker("crank_joint")
+    q = base.neutral()
+    qd = base.spanning_velocity(q, np.array([speed]))
+    robot = crank_rocker(independent)
+    return robot, q, qd[robot.tree.independent_dofs]
+
+
+def box_on(ground, dt=1e-3, **options):
+    """A box of 2 kg on some ground, which it touches with its corners."""
+    return Simulator(free_box(2.0, *SIZE), dt, ground=ground, contacts=box_corners("box", SIZE), **options)
+
+
+def level(height=0.05):
+    """The position of a free body that is not turned."""
+    return np.array([0, 0, height, 1, 0, 0, 0], dtype=float)
+
+
+def ball(ground):
+    """A ball of 1 kg and 0.1 m radius on some ground."""
+    b = kl.Builder("ball")
+    b.body("ball", joint="free", mass=1.0, inertia=(0.004, 0.004, 0.004))
+    return Simulator(b.build(), 1e-3, ground=ground, contacts=[ContactPoint("ball", radius=0.1)])
+
+
+def leg(**knee):
+    """A body on one leg whose knee has stops, and maybe dry friction."""
+    b = kl.Builder("leg")
+    b.body("trunk", joint="free", mass=3.0, inertia=(0.05, 0.05, 0.05))
+    b.body("thigh", "trunk", axis="y", mass=0.5, com=(0, 0, -0.1), inertia=(2e-3, 2e-3, 1e-4), lower=-2.0, upper=2.0)
+    b.body("shank", "thigh", axis="y", at=(0, 0, -0.2), mass=0.3, com=(0, 0, -0.1), inertia=(1e-3, 1e-3, 1e-4),
+           joint_name="knee", lower=0.1, upper=1.4, **knee)  # fmt: skip
+    b.frame("foot", "shank", at=(0, 0, -0.2))
+    return b.build()
+
+
+def leg_states(robot, n):
+    """Legs above the ground, every other one with its knee running into a stop."""
+    rng = np.random.default_rng(0)
+    Q = np.tile(robot.neutral(), (n, 1))
+    Q[:, 2], Q[:, 8] = rng.uniform(0.4, 0.5, n), rng.uniform(0.5, 0.9, n)
+    V = 0.3 * rng.normal(size=(n, robot.nv))
+    V[::2, 7] = 9.0
+    return Q, V

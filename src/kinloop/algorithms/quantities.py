@@ -1,77 +1,101 @@
-"""Every quantity a robot can compute, by name: its inputs, its methods, how to trace it.
+"""The table of quantities: everything a robot can compute, by name, with its inputs, outputs and methods.
 
-The front door and the compiler both read this table, so a new algorithm is one line here.
+The front door and the maker of kernels both read this table, so that a new algorithm is one line here. A
+`Request` says which quantity is asked for and how; `evaluate` answers it, on numbers or on symbols.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinloop.algorithms.constrained.motion_constraints import Placed, Weld
-from kinloop.algorithms.constrained.pv_osim import pv_osim
-from kinloop.algorithms.constrained.pv_osim_fast import pv_osim_fast
-from kinloop.algorithms.constrained.pv_osimr import pv_osimr
+from kinloop.algorithms.constrained import plans
+from kinloop.algorithms.constrained.motion_constraints import (
+    Constraints,
+    Placed,
+    Weld,
+    all_numbers,
+    place,
+    with_numbers,
+)
+from kinloop.algorithms.constrained.pv import pv
+from kinloop.algorithms.constrained.pv_early import pv_early
+from kinloop.algorithms.constrained.pv_osim import pv_osim, pv_osim_solve
+from kinloop.algorithms.constrained.pv_osim_fast import pv_osim_fast, pv_osim_fast_solve
+from kinloop.algorithms.constrained.pv_osimr import pv_osimr, pv_osimr_solve
+from kinloop.algorithms.constrained.pv_soft import pv_soft
 from kinloop.algorithms.trees import derivatives, energy, factorization, kinematics
 from kinloop.algorithms.trees.cluster_aba import cluster_aba
 from kinloop.algorithms.trees.cluster_crba import cluster_crba
 from kinloop.algorithms.trees.cluster_efpa import cluster_efpa, force_response
 from kinloop.algorithms.trees.cluster_rnea import bias_force, cluster_rnea
-from kinloop.algorithms.witnesses import approximate, dense_kkt
+from kinloop.algorithms.trees.kinematics import FrameAt, find_frame
+from kinloop.algorithms.witnesses import approximate, dense_constrained, dense_kkt
+from kinloop.algorithms.witnesses.constrained_efpa import constrained_efpa
+from kinloop.algorithms.witnesses.efpa import efpa, efpa_solve
 from kinloop.algorithms.witnesses.kjr import kjr
 from kinloop.algorithms.witnesses.lagrange import lagrange
-from kinloop.algorithms.witnesses.ltl import ltl_osim
+from kinloop.algorithms.witnesses.ltl import ltl, ltl_osim, ltl_osim_solve
+from kinloop.algorithms.witnesses.ltl_soft import ltl_soft
 from kinloop.algorithms.witnesses.projection import projected_osim, projected_rnea, projection
 from kinloop.clusters import ClusterTree
-from kinloop.errors import MethodError
-from kinloop.spatial import Transform
+from kinloop.errors import MethodError, unknown
+from kinloop.model.parameters import parameter_size, with_parameters
+from kinloop.model.topology import Topology
+from kinloop.spatial.transform import Array
 
-FrameAt = tuple[int, Transform]
+
+class Method(NamedTuple):
+    """One way to compute a quantity: a function of (tree, *inputs), then frames or constraints, and f_ext.
+
+    A `numeric` method cannot run on symbols and so has no kernel. A method with a `plan` decides about ranks as
+    it goes on numbers, and on symbols by a plan, which `plan(tree, constraints)` makes from numbers beforehand.
+    A `soft` method lets the rows of constraints yield, by its option `compliance`. `surer` names the method that
+    computes again those states of a batch at which a kernel of this one lost rows.
+    """
+
+    call: Callable[..., Any]
+    numeric: bool = False
+    plan: Callable[[ClusterTree, Sequence[Placed]], Any] | None = None
+    soft: bool = False
+    surer: str | None = None
 
 
-@dataclass(frozen=True)
-class Quantity:
-    """Inputs in order ("q", "v", "tau", "a", "f"), output names, methods; what it needs besides."""
+class Quantity(NamedTuple):
+    """Inputs in order, output names, methods with the default first, and what it takes besides.
+
+    Inputs are q, v, tau, a, f (a wrench) and x (a number per row of the constraints). `frames` is "one" or
+    "many" if it asks for named frames, `constraints` says whether it asks for motion constraints, `forces`
+    whether it takes external wrenches f_ext.
+    """
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    methods: dict[str, Callable[..., Any]]
-    frames: str = ""  # "", "one" or "many"
-    forces: bool = False  # takes f_ext
-    numeric: tuple[str, ...] = field(default=())  # methods that cannot be traced
-
-    @property
-    def default(self) -> str:
-        return next(iter(self.methods))
-
-    def method(self, name: str | None, quantity: str) -> str:
-        if name is None:
-            return self.default
-        if name not in self.methods:
-            raise MethodError(f"method {name!r} of {quantity} is not one of {', '.join(map(repr, self.methods))}")
-        return name
+    methods: dict[str, Method]
+    frames: str = ""
+    constraints: bool = False
+    forces: bool = False
 
 
-def _force_response(tree: ClusterTree, q: Any, f: Any, frame: FrameAt) -> Any:
-    body, placement = frame
-    return force_response(tree, q, body, placement, f)
+def _force_response(tree: ClusterTree, q: Array, f: Array, frame: FrameAt) -> tuple[Array, Any]:
+    return force_response(tree, q, *frame, f)
 
 
-def _osim(method: Callable[..., Any]) -> Callable[..., Any]:
+def _osim(rows: Callable[..., Array]) -> Method:
     """An algorithm for the rows of constraints, on whole frames."""
-    return lambda tree, q, frames: method(tree, q, [Placed(Weld("frame"), frame) for frame in frames])
+    return Method(lambda tree, q, frames: rows(tree, q, [Placed(Weld("frame"), frame) for frame in frames]))
 
 
-OSIM = {
-    "pv_osim": pv_osim, "pv_osim_fast": pv_osim_fast, "pv_osimr": pv_osimr, "ltl_osim": ltl_osim, "kjr": kjr,
-}  # fmt: skip
+def _of_frame(call: Callable[..., Any]) -> Method:
+    """An algorithm of (tree, *inputs, body, placement) that is given a frame."""
+    return Method(lambda tree, *arguments: call(tree, *arguments[:-1], *arguments[-1]))
 
 
-def _pose(tree: ClusterTree, q: Any, frame: FrameAt) -> Any:
-    return kinematics.frame_pose(tree, q, *frame).homogeneous()
+def _pose(tree: ClusterTree, q: Array, body: int, placement: Any) -> Array:
+    return kinematics.frame_pose(tree, q, body, placement).homogeneous()
 
 
 QUANTITIES: dict[str, Quantity] = {
@@ -79,116 +103,226 @@ QUANTITIES: dict[str, Quantity] = {
         ("q", "v", "tau"),
         ("a",),
         {
-            "cluster_aba": cluster_aba,
-            "projection": projection,
-            "lagrange": lagrange,
-            "approximate_aba": approximate.approximate_aba,
-            "unconstrained_aba": approximate.unconstrained_aba,
-            "dense_kkt": dense_kkt.dense_kkt,
+            "cluster_aba": Method(cluster_aba),
+            "projection": Method(projection),
+            "lagrange": Method(lagrange),
+            "approximate_aba": Method(approximate.approximate_aba),
+            "unconstrained_aba": Method(approximate.unconstrained_aba),
+            "dense_kkt": Method(dense_kkt.dense_kkt, numeric=True),
         },
         forces=True,
-        numeric=("dense_kkt",),
     ),
     "inverse_dynamics": Quantity(
         ("q", "v", "a"),
         ("tau",),
         {
-            "cluster_rnea": cluster_rnea,
-            "projected_rnea": projected_rnea,
-            "approximate_rnea": approximate.approximate_rnea,
-            "unconstrained_rnea": approximate.unconstrained_rnea,
-            "dense_kkt": dense_kkt.dense_inverse_dynamics,
+            "cluster_rnea": Method(cluster_rnea),
+            "projected_rnea": Method(projected_rnea),
+            "approximate_rnea": Method(approximate.approximate_rnea),
+            "unconstrained_rnea": Method(approximate.unconstrained_rnea),
+            "dense_kkt": Method(dense_kkt.dense_inverse_dynamics, numeric=True),
         },
         forces=True,
-        numeric=("dense_kkt",),
     ),
     "mass_matrix": Quantity(
         ("q",),
         ("M",),
-        {"cluster_crba": cluster_crba, "dense_kkt": dense_kkt.dense_mass_matrix},
-        numeric=("dense_kkt",),
+        {"cluster_crba": Method(cluster_crba), "dense_kkt": Method(dense_kkt.dense_mass_matrix, numeric=True)},
     ),
-    "inverse_mass_matrix": Quantity(("q",), ("M_inverse",), {"innovations": factorization.inverse_mass_matrix}),
-    "log_determinant": Quantity(("q",), ("log_determinant",), {"innovations": factorization.log_determinant}),
-    "bias_force": Quantity(("q", "v"), ("bias",), {"cluster_rnea": bias_force}, forces=True),
+    "inverse_mass_matrix": Quantity(("q",), ("M_inverse",), {"innovations": Method(factorization.inverse_mass_matrix)}),
+    "log_determinant": Quantity(("q",), ("log_determinant",), {"innovations": Method(factorization.log_determinant)}),
+    "bias_force": Quantity(("q", "v"), ("bias",), {"cluster_rnea": Method(bias_force)}, forces=True),
     "inverse_osim": Quantity(
         ("q",),
         ("inverse_osim",),
         {
-            "cluster_efpa": cluster_efpa,
-            "projected_osim": projected_osim,
-            **{name: _osim(method) for name, method in OSIM.items()},
-            "approximate_efpa": approximate.approximate_efpa,
-            "unconstrained_efpa": approximate.unconstrained_efpa,
-            "dense_kkt": dense_kkt.dense_osim,
+            "cluster_efpa": Method(cluster_efpa),
+            "projected_osim": Method(projected_osim),
+            "pv_osim": _osim(pv_osim),
+            "pv_osim_fast": _osim(pv_osim_fast),
+            "pv_osimr": _osim(pv_osimr),
+            "ltl_osim": _osim(ltl_osim),
+            "kjr": _osim(kjr),
+            "approximate_efpa": Method(approximate.approximate_efpa),
+            "unconstrained_efpa": Method(approximate.unconstrained_efpa),
+            "dense_kkt": Method(dense_kkt.dense_osim, numeric=True),
         },
         frames="many",
-        numeric=("dense_kkt",),
     ),
     "force_response": Quantity(
-        ("q", "f"),
-        ("a", "compliance"),
-        {"cluster_efpa": _force_response},
-        frames="one",
+        ("q", "f"), ("a", "compliance"), {"cluster_efpa": Method(_force_response)}, frames="one"
     ),
     "forward_dynamics_derivatives": Quantity(
-        ("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau"), {"graph": derivatives.forward_dynamics_derivatives}
+        ("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau"), {"graph": Method(derivatives.forward_dynamics_derivatives)}
     ),
     "inverse_dynamics_derivatives": Quantity(
-        ("q", "v", "a"), ("dtau_dq", "dtau_dv", "dtau_da"), {"graph": derivatives.inverse_dynamics_derivatives}
+        ("q", "v", "a"), ("dtau_dq", "dtau_dv", "dtau_da"), {"graph": Method(derivatives.inverse_dynamics_derivatives)}
     ),
-    "spanning_jacobian": Quantity(("q",), ("G",), {"chart": lambda tree, q: tree.spanning_jacobian(q)}),
-    "spanning_velocity": Quantity(("q", "v"), ("qd",), {"chart": lambda tree, q, v: tree.spanning_motion(q, v)[1]}),
-    "spanning_bias": Quantity(("q", "v"), ("g",), {"chart": lambda tree, q, v: tree.spanning_motion(q, v)[2]}),
-    "kinetic_energy": Quantity(("q", "v"), ("energy",), {"recursive": energy.kinetic_energy}),
-    "potential_energy": Quantity(("q",), ("energy",), {"recursive": energy.potential_energy}),
-    "momentum": Quantity(("q", "v"), ("momentum",), {"recursive": energy.momentum}),
-    "center_of_mass": Quantity(("q",), ("com",), {"recursive": energy.center_of_mass}),
-    "frame_pose": Quantity(("q",), ("pose",), {"recursive": _pose}, frames="one"),
-    "frame_jacobian": Quantity(
-        ("q",), ("J",), {"recursive": lambda t, q, frame: kinematics.frame_jacobian(t, q, *frame)}, frames="one"
+    "spanning_jacobian": Quantity(("q",), ("G",), {"chart": Method(lambda tree, q: tree.spanning_jacobian(q))}),
+    "spanning_velocity": Quantity(
+        ("q", "v"), ("qd",), {"chart": Method(lambda tree, q, v: tree.spanning_motion(q, v)[1])}
     ),
+    "spanning_bias": Quantity(("q", "v"), ("g",), {"chart": Method(lambda tree, q, v: tree.spanning_motion(q, v)[2])}),
+    "kinetic_energy": Quantity(("q", "v"), ("energy",), {"recursive": Method(energy.kinetic_energy)}),
+    "potential_energy": Quantity(("q",), ("energy",), {"recursive": Method(energy.potential_energy)}),
+    "momentum": Quantity(("q", "v"), ("momentum",), {"recursive": Method(energy.momentum)}),
+    "center_of_mass": Quantity(("q",), ("com",), {"recursive": Method(energy.center_of_mass)}),
+    "frame_pose": Quantity(("q",), ("pose",), {"recursive": _of_frame(_pose)}, frames="one"),
+    "frame_jacobian": Quantity(("q",), ("J",), {"recursive": _of_frame(kinematics.frame_jacobian)}, frames="one"),
     "frame_jacobian_rate": Quantity(
-        ("q", "v"),
-        ("J_rate",),
-        {"graph": lambda t, q, v, frame: kinematics.frame_jacobian_rate(t, q, v, *frame)},
-        frames="one",
+        ("q", "v"), ("J_rate",), {"graph": _of_frame(kinematics.frame_jacobian_rate)}, frames="one"
     ),
     "frame_velocity": Quantity(
-        ("q", "v"),
-        ("velocity",),
-        {"recursive": lambda t, q, v, frame: kinematics.frame_velocity(t, q, v, *frame)},
-        frames="one",
+        ("q", "v"), ("velocity",), {"recursive": _of_frame(kinematics.frame_velocity)}, frames="one"
     ),
     "frame_bias_acceleration": Quantity(
-        ("q", "v"),
-        ("acceleration",),
-        {"recursive": lambda t, q, v, frame: kinematics.frame_bias_acceleration(t, q, v, *frame)},
-        frames="one",
+        ("q", "v"), ("acceleration",), {"recursive": _of_frame(kinematics.frame_bias_acceleration)}, frames="one"
+    ),
+    "constrained_dynamics": Quantity(
+        ("q", "v", "tau"),
+        ("a", "multipliers", "residual", "deficient"),
+        {
+            "pv": Method(plans.planned(pv), plan=plans.pv_plan("auto"), surer="pv_joint"),
+            "pv_joint": Method(plans.planned(pv, base="joint"), plan=plans.pv_plan("joint")),
+            "pv_branches": Method(plans.planned(pv, base="branches"), plan=plans.pv_plan("branches"), surer="pv_joint"),
+            "pv_early": Method(pv_early, plan=plans.early_plan, surer="pv_joint"),
+            "pv_soft": Method(pv_soft, soft=True),
+            "ltl": Method(ltl, plan=plans.dependent_plan),
+            "ltl_soft": Method(ltl_soft, soft=True),
+            "efpa": Method(constrained_efpa, plan=plans.dependent_plan),
+            "kjr": Method(partial(constrained_efpa, by="kjr"), plan=plans.dependent_plan),
+            "least_squares": Method(plans.planned(pv, base="joint", least_squares=True), plan=plans.pv_plan("joint")),
+            "dense_kkt": Method(dense_constrained.dense_kkt, numeric=True),
+        },
+        constraints=True,
+        forces=True,
+    ),
+    "delassus": Quantity(
+        ("q",),
+        ("delassus",),
+        {
+            "pv_osim": Method(pv_osim),
+            "pv_osim_fast": Method(pv_osim_fast),
+            "pv_osimr": Method(pv_osimr),
+            "efpa": Method(efpa),
+            "ltl_osim": Method(ltl_osim),
+            "kjr": Method(kjr),
+            "dense_kkt": Method(dense_constrained.dense_delassus, numeric=True),
+        },
+        constraints=True,
+    ),
+    "delassus_solve": Quantity(
+        ("q", "x"),
+        ("multipliers",),
+        {
+            "pv_osim_fast": Method(pv_osim_fast_solve),
+            "pv_osim": Method(pv_osim_solve),
+            "pv_osimr": Method(pv_osimr_solve),
+            "efpa": Method(efpa_solve),
+            "ltl_osim": Method(ltl_osim_solve),
+        },
+        constraints=True,
     ),
 }
 
 
-def input_size(tree: ClusterTree, name: str) -> int:
-    """Length of an input vector: q, v, tau, a, f (a wrench) or f_ext (a wrench per body, row by row)."""
-    return {"q": tree.top.nq, "f": 6, "f_ext": 6 * len(tree.top)}.get(name, tree.nv)
+class Request(NamedTuple):
+    """A quantity as it is asked for: everything its graph depends on besides the robot.
+
+    `forces` says whether f_ext is an input, `parameters` names those of the robot's parameters that are inputs.
+    """
+
+    quantity: str
+    method: str
+    frames: tuple[str, ...] = ()
+    constraints: tuple[Placed, ...] = ()
+    forces: bool = False
+    parameters: tuple[str, ...] = ()
+    compliance: float | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells two requests to one robot apart; numbers of constraints are inputs and do not count."""
+        if not self.constraints:
+            return self
+        return (*self[:3], tuple(p.constraint.structure() for p in self.constraints), *self[4:])
 
 
-def evaluate(
-    name: str,
-    method: str,
-    tree: ClusterTree,
-    arrays: Sequence[Any],
-    frames: Sequence[FrameAt] = (),
+def ask(
+    top: Topology,
+    quantity: str,
+    method: str | None = None,
+    frames: Sequence[str] = (),
+    constraints: Constraints = (),
     forces: bool = False,
-) -> dict[str, Any]:
-    """Outputs of a quantity by name, for numbers or symbols; with `forces` the last array is f_ext, flat."""
-    quantity = QUANTITIES[name]
-    call = quantity.methods[method]
-    arrays = [np.asarray(a) for a in arrays]
-    more: list[Any] = [arrays.pop().reshape(len(tree.top), 6)] if forces else []
-    if quantity.frames:
-        more.append(list(frames) if quantity.frames == "many" else frames[0])
-    result = call(tree, *arrays, *more)
-    results = result if len(quantity.outputs) > 1 else (result,)
-    return {k: np.asarray(r) for k, r in zip(quantity.outputs, results, strict=True)}
+    parameters: Sequence[str] = (),
+    compliance: float | None = None,
+) -> Request:
+    """A request that the table can answer, or an error that says what it cannot."""
+    entry = QUANTITIES.get(quantity)
+    if entry is None:
+        raise unknown("quantity", quantity, QUANTITIES)
+    if method is None:
+        method = next(iter(entry.methods))
+    elif method not in entry.methods:
+        raise MethodError(f"method {method!r} of {quantity} is not one of {', '.join(map(repr, entry.methods))}")
+    if forces and not entry.forces:
+        raise MethodError(f"{quantity} takes no external forces")
+    names = (frames,) if isinstance(frames, str) else tuple(frames)
+    if entry.frames and not names:
+        raise MethodError(f"{quantity} needs frames=[...], names of {top.mechanism.name!r}'s frames")
+    if names and not entry.frames:
+        raise MethodError(f"{quantity} takes no frames; received {list(names)}")
+    if len(names) > 1 and entry.frames == "one":
+        raise MethodError(f"{quantity} takes one frame; received {list(names)}")
+    if constraints and not entry.constraints:
+        raise MethodError(f"{quantity} takes no constraints; constrained_dynamics is forward dynamics under them")
+    placed = place(top, constraints) if entry.constraints else ()
+    soft = compliance if entry.methods[method].soft else None
+    return Request(quantity, method, names, placed, forces, tuple(parameters), soft)
+
+
+def input_size(tree: ClusterTree, name: str, constraints: Sequence[Placed] = ()) -> int:
+    """Length of an input vector of a quantity, f_ext (a wrench per body, one after the other) among them."""
+    if name == "q":
+        return tree.top.nq
+    if name in ("v", "tau", "a"):
+        return tree.nv
+    return {"f": 6, "f_ext": 6 * len(tree.top), "x": sum(p.constraint.size for p in constraints)}[name]
+
+
+def input_sizes(tree: ClusterTree, asked: Request) -> dict[str, int]:
+    """All inputs of a request in order: the quantity's own, f_ext, parameters, numbers of the constraints."""
+    names = (*QUANTITIES[asked.quantity].inputs, *(("f_ext",) if asked.forces else ()))
+    sizes = {name: input_size(tree, name, asked.constraints) for name in names}
+    sizes |= {name: parameter_size(tree.top, name) for name in asked.parameters}
+    count = len(all_numbers(asked.constraints))
+    return sizes | ({"numbers": count} if count else {})
+
+
+def evaluate(tree: ClusterTree, asked: Request, *arrays: Array, plan: Any = None) -> dict[str, Array]:
+    """Outputs of a request by name, for arrays of numbers or symbols in the order of `input_sizes`.
+
+    On symbols, a method that needs a plan gets it as `plan`.
+    """
+    entry = QUANTITIES[asked.quantity]
+    method = entry.methods[asked.method]
+    given = dict(zip(input_sizes(tree, asked), map(np.asarray, arrays), strict=True))
+    options: dict[str, Any] = {}
+    if asked.parameters:
+        tree = tree.with_topology(with_parameters(tree.top, {name: given[name] for name in asked.parameters}))
+    if asked.forces:
+        options["f_ext"] = given["f_ext"].reshape(len(tree.top), 6)
+    if asked.compliance is not None:
+        options["compliance"] = asked.compliance
+    if plan is not None:
+        options["plan"] = plan
+    besides: list[Any] = []
+    if entry.frames:
+        found = [find_frame(tree.top, name) for name in asked.frames]
+        besides = [found if entry.frames == "many" else found[0]]
+    elif entry.constraints:
+        besides = [with_numbers(asked.constraints, given["numbers"]) if "numbers" in given else list(asked.constraints)]
+    result = method.call(tree, *(given[name] for name in entry.inputs), *besides, **options)
+    results = result if len(entry.outputs) > 1 else (result,)
+    return {name: np.asarray(x) for name, x in zip(entry.outputs, results, strict=True)}

@@ -3,65 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kinloop import robots
-from kinloop.bench.blocks import Plot, Section, Table, figure, small, times
-from kinloop.bench.contest import ALL, CALL, ONE, contest
-from kinloop.bench.peers import missing, wheel_file
+from kinloop.bench.contenders import ALL, CALL, ONE
+from kinloop.bench.model_files import TREES, available_trees, menagerie_robots, tree_robot
+from kinloop.bench.number_format import digits, magnitude, ratio
+from kinloop.bench.peer_comparison import compare
+from kinloop.bench.peers import missing
+from kinloop.bench.report_elements import Plot, Section, Table
 from kinloop.bench.timing import Effort
-from kinloop.io import load
-from kinloop.robot import Robot
 
-TREES = {"Go1": ("go1.urdf", True), "Talos": ("talos_full_v2.urdf", True), "Panda": ("panda.urdf", False)}
-TREES |= {"xArm7": ("/xarm7.urdf", False), "G1": ("g1_29dof_rev_1_0.urdf", True)}
-"""Files of the example-robot-data wheel, and whether their base is free."""
-FILES = {
-    "Cassie": "models/menagerie/agility_cassie/cassie.xml",
-    "Robotiq 2F-85": "models/menagerie/robotiq_2f85/2f85.xml",
-}
-"""MJCF files of the MuJoCo Menagerie, where a folder `shared` lies beside the repository."""
 OPTIONS: dict[str, dict[str, Any]] = {"four_bar_chain": {"links": 20}}
 SKIPPED = ("mit_humanoid_no_rotors", "jvrc1_urdf", "planar_leg_linkage_urdf", "serial_chain", "ladder", "stalk")
 """Robots of the zoo that say nothing new here: trees, and other versions of robots that are measured."""
 STEPPED = ("Go1", "mini_cheetah", "mit_humanoid", "four_bar")
 
 
-def tree_robot(ending: str, free: bool) -> Robot:
-    """A tree from a file: mimic joints move on their own, as in aba."""
-    path = wheel_file(ending)
-    assert path is not None
-    return Robot(replace(load(path, floating_base=free), couplings=(), independent=()))
-
-
-def file_robot(path: Path) -> Robot:
-    return Robot(load(path))
-
-
-def shared_file(path: str) -> Path | None:
-    here = Path(__file__).resolve().parents[4] / "shared" / path
-    return here if here.exists() else None
-
-
 def tasks(effort: Effort) -> dict[str, Callable[[], Any]]:
+    """What to measure: the trees that are installed, then the zoo."""
     out: dict[str, Callable[[], Any]] = {}
-    for title, (ending, free) in TREES.items():
-        if wheel_file(ending):
-            make, points = partial(tree_robot, ending, free), 4 if free else 1
-            out[title] = partial(contest, make, effort, points=points, trees=True, steps=title in STEPPED)
+    for title in available_trees():
+        points = 4 if TREES[title][1] else 1
+        make = partial(tree_robot, title)
+        out[title] = partial(compare, make, effort, points=points, trees=True, steps=title in STEPPED)
     for name in robots.names():
         if name not in SKIPPED:
             make = partial(robots.load, name, **OPTIONS.get(name, {}))
             geared = not robots.mechanism(name).loops
-            out[name] = partial(contest, make, effort, steps=name in STEPPED, trees=geared)
-    for title, path in FILES.items():
-        file = shared_file(path)
-        if file is not None and "mujoco" not in missing():
-            out[title] = partial(contest, partial(file_robot, file), effort, steps=title in STEPPED)
+            out[name] = partial(compare, make, effort, steps=name in STEPPED, trees=geared)
     return out
+
+
+def menagerie_tasks(effort: Effort, folder: Path) -> dict[str, Callable[[], Any]]:
+    """What to measure of the MuJoCo Menagerie in a folder."""
+    return {title: partial(compare, make, effort) for title, make in menagerie_robots(folder).items()}
 
 
 def pick(entry: dict[str, Any], quantity: str, mode: str) -> list[dict[str, Any]]:
@@ -70,6 +48,7 @@ def pick(entry: dict[str, Any], quantity: str, mode: str) -> list[dict[str, Any]
 
 
 def show(data: dict[str, Any]) -> Section:
+    """All tables, a plot of forward dynamics, and what to know about the peers."""
     tables = [forward_table(data)]
     tables += [t for t in (other_table(data), batch_table(data), step_table(data)) if t.rows]
     return Section(
@@ -81,18 +60,19 @@ def show(data: dict[str, Any]) -> Section:
 
 
 def forward_table(data: dict[str, Any]) -> Table:
+    """One call of forward dynamics, ours and everybody else's."""
     rows = []
     for name, entry in data.items():
         ours, *others = pick(entry, "forward dynamics", CALL)
         batch = pick(entry, "forward dynamics", ONE)[0]
-        head = [name, str(entry["nv"]), figure(ours["us"]), figure(batch["us"]), small(ours["error"])]
+        head = [name, str(entry["nv"]), digits(ours["us"]), digits(batch["us"]), magnitude(ours["error"])]
         if not others:
             rows.append([*head, "-", "-", "-", "-", "none can say it, or none is installed"])
         for p in others:
             balanced = p["who"].startswith("mujoco") and entry["balanced"]
             remark = f"{entry['balanced']} inertias balanced" if balanced else ""
             rows.append(
-                [*head, times(p["us"] / ours["us"]), p["who"], figure(p["us"]), small(p["error"]), remark]
+                [*head, ratio(p["us"] / ours["us"]), p["who"], digits(p["us"]), magnitude(p["error"]), remark]
             )  # fmt: skip
             head = ["", "", "", "", ""]
     columns = ["robot", "nv", "kinloop call [µs]", "kinloop batch [µs]", "error", "ratio of calls", "peer", "[µs]",
@@ -109,8 +89,8 @@ def _rows(data: dict[str, Any], wanted: Callable[[dict[str, Any]], bool]) -> lis
                 own = ours[r["quantity"], r["mode"]]
                 rows.append(
                     [
-                        name, r["quantity"], r["mode"], times(r["us"] / own["us"]), figure(own["us"]), r["who"],
-                        figure(r["us"]), small(own["error"]), small(r["error"]),
+                        name, r["quantity"], r["mode"], ratio(r["us"] / own["us"]), digits(own["us"]), r["who"],
+                        digits(r["us"]), magnitude(own["error"]), magnitude(r["error"]),
                     ]
                 )  # fmt: skip
     return rows
@@ -120,16 +100,19 @@ COLUMNS = ["robot", "question", "mode", "ratio", "kinloop [µs]", "peer", "[µs]
 
 
 def other_table(data: dict[str, Any]) -> Table:
+    """One call of whatever else was asked."""
     rows = _rows(data, lambda r: r["mode"] == CALL and r["quantity"] not in ("forward dynamics", "step"))
     return Table("Inverse dynamics, mass matrix, Delassus matrix, one call", COLUMNS, rows)
 
 
 def batch_table(data: dict[str, Any]) -> Table:
+    """Forward dynamics of batches."""
     rows = _rows(data, lambda r: r["mode"] in (ONE, ALL) and r["quantity"] == "forward dynamics")
     return Table("Forward dynamics of batches, per state", COLUMNS, rows)
 
 
 def step_table(data: dict[str, Any]) -> Table:
+    """Simulated steps."""
     rows = [r[:7] for r in _rows(data, lambda r: r["quantity"] == "step")]
     return Table("Simulated steps of 1 ms without contact, per step", COLUMNS[:7], rows)
 
@@ -149,9 +132,10 @@ def bars(data: dict[str, Any]) -> Plot:
 
 
 def notes(data: dict[str, Any]) -> list[str]:
+    """Which peers are missing, where one is faster, what they can and cannot express."""
     out = [f"{text}; its columns are empty." for text in missing().values()]
     faster = [
-        f"{name}, {r['quantity']}, {r['mode']}: {r['who']} takes {figure(r['us'])} µs, kinloop {figure(own['us'])} µs"
+        f"{name}, {r['quantity']}, {r['mode']}: {r['who']} takes {digits(r['us'])} µs, kinloop {digits(own['us'])} µs"
         for name, entry in data.items()
         for own in entry["records"]
         for r in entry["records"]

@@ -8,26 +8,17 @@ installed, gives no contenders.
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import time
 from collections.abc import Callable
-from dataclasses import replace
-from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinloop.model import joints as jt
-from kinloop.model.parts import LoopJoint
 from kinloop.robot import Robot
-from kinloop.spatial import Transform
 
 Array = np.ndarray
 
-POINTS = (jt.Revolute, jt.Spherical, jt.Fixed)
-"""Loop joints that points and welds can say."""
 MODULES = {"pinocchio": "pin", "mujoco": "mujoco"}
 """Peers, and what to install for them."""
 
@@ -87,55 +78,8 @@ def missing() -> dict[str, str]:
     }
 
 
-def wheel_file(ending: str) -> Path | None:
-    """A model file of the example-robot-data wheel by the end of its path."""
-    try:
-        files = importlib.metadata.distribution("example-robot-data").files or []
-    except importlib.metadata.PackageNotFoundError:
-        return None
-    return next((Path(str(f.locate())) for f in files if str(f).endswith(ending)), None)
-
-
 def spanning_force(problem: Problem) -> Array:
     """tau placed on the joints it acts on, zero elsewhere."""
     out = np.zeros(problem.robot.n_spanning)
     out[problem.robot.tree.independent_dofs] = problem.tau
     return out
-
-
-Ends = list[tuple[int, Transform]]
-
-
-def loop_points(robot: Robot) -> list[tuple[bool, Ends]]:
-    """Loop joints as the peers take them: (rigid, ends), each end a body's index and a place on it.
-
-    A ball is a point. A hinge is a point too where the rest of the mechanism keeps its axes aligned, as in planar
-    linkages; else two points along its axis.
-    """
-    count = 1 if balls_suffice(robot) else 2
-    return [points for loop in robot.mechanism.loops for points in _points(robot, loop, count)]
-
-
-@lru_cache(maxsize=64)
-def balls_suffice(robot: Robot) -> bool:
-    """Whether balls in place of the hinges that close loops leave as many freedoms."""
-    m = robot.mechanism
-    hinges = [isinstance(loop, LoopJoint) and isinstance(loop.type, jt.Revolute) for loop in m.loops]
-    if not any(hinges):
-        return True
-    loops = [replace(x, type=jt.Spherical()) if h else x for x, h in zip(m.loops, hinges, strict=True)]  # type: ignore
-    return Robot(replace(m, loops=tuple(loops), independent=())).nv == robot.nv
-
-
-def _points(robot: Robot, loop: Any, hinge: int) -> list[tuple[bool, Ends]]:
-    index = robot.tree.top.body_index
-    ends = [
-        (index[loop.predecessor], loop.predecessor_placement),
-        (index[loop.successor], loop.successor_placement),
-    ]
-    if not isinstance(loop.type, jt.Revolute):
-        return [(isinstance(loop.type, jt.Fixed), ends)]
-    axis = np.array(loop.type.axis)
-    return [
-        (False, [(body, Transform(at.R, at.p + 0.1 * k * (at.R @ axis))) for body, at in ends]) for k in range(hinge)
-    ]

@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 
 from kinloop.algorithms.constrained.motion_constraints import MotionConstraint, Weld
-from kinloop.bench.peers import POINTS, Array, Peer, Problem, batch_for, loop_points, seconds_of, spanning_force
+from kinloop.bench.peers import Array, Peer, Problem, batch_for, seconds_of, spanning_force
+from kinloop.errors import ModelError
+from kinloop.io.convert import pinocchio_order
+from kinloop.io.convert.loop_points import LoopPoint, loop_points
+from kinloop.model import LinearCoupling
 from kinloop.model import joints as jt
-from kinloop.model.parts import LinearCoupling, LoopJoint
 from kinloop.model.topology import Topology
 from kinloop.robot import Robot
-
-LINEAR_FIRST, SCALAR_LAST = [3, 4, 5, 0, 1, 2], [0, 1, 2, 4, 5, 6, 3]
 
 
 def pin_joint(pin: Any, kind: jt.JointType) -> Any:
@@ -51,24 +52,12 @@ def depth_first(top: Topology, parent: int = -1) -> list[int]:
 
 
 class PinocchioRobot:
-    """A Pinocchio model of a robot, and the permutations between its coordinates and ours."""
+    """A Pinocchio model of a robot, the order of its coordinates in ours, and its loops as points and welds."""
 
-    def __init__(self, robot: Robot, pin: Any, model: Any, place: dict[int, Any]) -> None:
-        self.robot, self.pin, self.model, self._place = robot, pin, model, place
+    def __init__(self, robot: Robot, pin: Any, model: Any, place: dict[int, Any], points: list[LoopPoint]) -> None:
+        self.robot, self.pin, self.model, self._place, self.points = robot, pin, model, place, points
         self.data = model.createData()
-        self.q_from, self.v_from = np.zeros(model.nq, dtype=int), np.zeros(model.nv, dtype=int)
-        top = robot.tree.top
-        for joint, kind, a, b in zip(top.joints, top.types, top.q_of, top.v_of, strict=True):
-            k = model.getJointId(joint.name)
-            if isinstance(kind, jt.Fixed) or not model.nqs[k]:
-                continue  # a mimic joint has no coordinates of its own
-            q, v = np.arange(a.start, a.stop), np.arange(b.start, b.stop)
-            if isinstance(kind, jt.Free):
-                q, v = q[SCALAR_LAST], v[LINEAR_FIRST]
-            elif isinstance(kind, jt.Spherical):
-                q = q[[1, 2, 3, 0]]
-            self.q_from[model.idx_qs[k] : model.idx_qs[k] + model.nqs[k]] = q
-            self.v_from[model.idx_vs[k] : model.idx_vs[k] + model.nvs[k]] = v
+        self.q_from, self.v_from = pinocchio_order(robot, model)
 
     def place(self, body: int, at: Any) -> tuple[int, Any]:
         """The joint that moves a place on a body, and where the place sits on it."""
@@ -121,9 +110,10 @@ def pinocchio_robot(robot: Robot) -> PinocchioRobot | None:
         if pair[0] > pair[1] or robot.mechanism.loops:
             return None
         model = pin.transformJointIntoMimic(model, *pair, float(c.matrix[0, 0]), float(c.offset[0]))
-    if not all(isinstance(loop, LoopJoint) and isinstance(loop.type, POINTS) for loop in robot.mechanism.loops):
+    try:
+        return PinocchioRobot(robot, pin, model, place, loop_points(robot))
+    except ModelError:
         return None
-    return PinocchioRobot(robot, pin, model, place)
 
 
 def _state(p: PinocchioRobot, x: Problem) -> tuple[Array, Array, Array]:
@@ -176,11 +166,12 @@ def loop_constraints(p: PinocchioRobot) -> tuple[Any, Any]:
     """Points for hinges and balls, welds for welds."""
     pin = p.pin
     constraints, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
-    for rigid, ends in loop_points(p.robot):
-        kind = pin.ContactType.CONTACT_6D if rigid else pin.ContactType.CONTACT_3D
+    index = p.robot.tree.top.body_index
+    for point in p.points:
+        kind = pin.ContactType.CONTACT_6D if point.rigid else pin.ContactType.CONTACT_3D
         places: list[Any] = []
-        for body, at in ends:
-            places += p.place(body, at)
+        for body, at in (point.predecessor, point.successor):
+            places += p.place(index[body], at)
         constraints.append(pin.RigidConstraintModel(kind, p.model, *places, pin.ReferenceFrame.LOCAL))
     for c in constraints:
         datas.append(c.createData())
@@ -195,7 +186,7 @@ def inverse_peers(x: Problem, a: Array) -> list[Peer]:
     q, v, _ = _state(p, x)
     acceleration = (x.robot.spanning_jacobian(x.q) @ a)[p.v_from]
 
-    def call() -> Array:
+    def call() -> Any:
         return p.pin.rnea(p.model, p.data, q, v, acceleration)
 
     return [Peer("pinocchio rnea", call, lambda: p.independent(np.array(call())))]
@@ -208,7 +199,7 @@ def mass_peers(x: Problem) -> list[Peer]:
         return []
     q = x.q[p.q_from]
 
-    def call() -> Array:
+    def call() -> Any:
         return p.pin.crba(p.model, p.data, q)
 
     return [Peer("pinocchio crba", call, lambda: p.matrix(np.array(call())))]
@@ -235,7 +226,7 @@ def delassus_peers(x: Problem, held: Sequence[MotionConstraint]) -> list[Peer]:
     p.pin.initConstraintDynamics(p.model, p.data, constraints, datas)
     q = x.q[p.q_from]
 
-    def call() -> Array:
+    def call() -> Any:
         return p.pin.computeDelassusMatrix(p.model, p.data, q, constraints, datas)
 
     return [Peer("pinocchio computeDelassusMatrix", call, lambda: np.array(call()))]
@@ -251,7 +242,7 @@ def held_peers(x: Problem, held: Sequence[MotionConstraint]) -> list[Peer]:
     settings = p.pin.ProximalSettings(1e-12, 1e-6, 10)
     state = _state(p, x)
 
-    def call() -> Array:
+    def call() -> Any:
         return p.pin.constraintDynamics(p.model, p.data, *state, constraints, datas, settings)
 
     return [Peer("pinocchio constraintDynamics", call, lambda: p.independent(np.array(call())))]

@@ -10,10 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kinloop.bench import accuracy, growth, motion, osim, peer_tables
-from kinloop.bench import chain_figures as chains
-from kinloop.bench import robot_tables as clusters
-from kinloop.bench.blocks import Section
+from kinloop.bench import peer_scaling, peer_tables
+from kinloop.bench.papers import chignoli_chains, chignoli_robots, chignoli_torques, sathya_motion, sathya_osim
+from kinloop.bench.report_elements import Section
 from kinloop.bench.timing import QUICK, Effort, machine, no_collector
 from kinloop.errors import KinloopError, MethodError
 
@@ -28,32 +27,42 @@ class Part(NamedTuple):
 
 
 PARTS = {
-    "clusters": Part(clusters.tasks, clusters.show),
-    "chains": Part(chains.tasks, chains.show),
-    "accuracy": Part(accuracy.tasks, accuracy.show),
-    "motion": Part(motion.tasks, motion.show),
-    "osim": Part(osim.tasks, osim.show),
+    "clusters": Part(chignoli_robots.tasks, chignoli_robots.show),
+    "chains": Part(chignoli_chains.tasks, chignoli_chains.show),
+    "accuracy": Part(chignoli_torques.tasks, chignoli_torques.show),
+    "motion": Part(sathya_motion.tasks, sathya_motion.show),
+    "osim": Part(sathya_osim.tasks, sathya_osim.show),
     "peers": Part(peer_tables.tasks, peer_tables.show),
-    "growth": Part(growth.tasks, growth.show),
+    "growth": Part(peer_scaling.tasks, peer_scaling.show),
 }
-GROUPS = {"papers": ("clusters", "chains", "accuracy", "motion", "osim"), "peers": ("peers",), "scaling": ("growth",)}
-GROUPS["all"] = tuple(PARTS)
+GROUPS: dict[str, tuple[str, ...]] = {
+    "papers": ("clusters", "chains", "accuracy", "motion", "osim"),
+    "peers": ("peers",),
+    "scaling": ("growth",),
+    "all": tuple(PARTS),
+}
+"""Reports that can be asked for, and their parts."""
 
 VISITS = 2
-"""How often every contest is held, minutes apart: what disturbs a machine for a second does not decide."""
+"""How often everything is measured, minutes apart: what disturbs a machine for a second does not decide."""
+
 TIMES = ("us", "call_us", "batch_us")
+"""Keys of the plain data that hold times."""
 
 Progress = Callable[[int, int, str], None]
 """Called with tasks done, tasks in all, and what comes next."""
 
 
-def run(which: str = "all", quick: bool = False, progress: Progress | None = None) -> dict[str, Any]:
-    """Measure a group of parts; everything that was found, ready for JSON."""
-    if which not in GROUPS:
-        raise MethodError(f"report {which!r} is not one of {', '.join(map(repr, GROUPS))}")
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # Pinocchio and MuJoCo are faster so, on matrices of this size
+def run(
+    which: str = "all", quick: bool = False, progress: Progress | None = None, menagerie: Path | None = None
+) -> dict[str, Any]:
+    """Measure a group of parts; everything that was found, ready for JSON.
+
+    With `menagerie`, the folder of the MuJoCo Menagerie, its robots with loops stand beside the peers too.
+    """
     effort, visits = (QUICK, 1) if quick else (Effort(), VISITS)
-    todo = [(part, label, task) for part in GROUPS[which] for label, task in PARTS[part].tasks(effort).items()]
+    todo = _todo(which, effort, menagerie)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # Pinocchio and MuJoCo are faster so, on matrices of this size
     report: dict[str, Any] = {
         "machine": machine(), "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "settings": {"quick": quick, "rounds": effort.rounds, "turn_seconds": effort.budget, "batch": effort.batch,
@@ -73,6 +82,18 @@ def run(which: str = "all", quick: bool = False, progress: Progress | None = Non
                 report["failed"][f"{part}: {label}"] = str(failure)
     report["seconds"] = round(time.perf_counter() - begin, 1)
     return report
+
+
+def _todo(which: str, effort: Effort, menagerie: Path | None) -> list[tuple[str, str, Callable[[], Any]]]:
+    """What to measure: (part, label, task)."""
+    if which not in GROUPS:
+        raise MethodError(f"report {which!r} is not one of {', '.join(map(repr, GROUPS))}")
+    tasks = {part: PARTS[part].tasks(effort) for part in GROUPS[which]}
+    if menagerie is not None:
+        if "peers" not in tasks:
+            raise MethodError(f"report {which!r} has no robots of the Menagerie; leave its folder out, or take 'peers'")
+        tasks["peers"] |= peer_tables.menagerie_tasks(effort, menagerie)
+    return [(part, label, task) for part, found in tasks.items() for label, task in found.items()]
 
 
 def better(old: Any, new: Any, key: str = "") -> Any:
@@ -120,7 +141,9 @@ def save(report: dict[str, Any], path: Path) -> Path:
 
 
 def read(path: Path) -> dict[str, Any]:
-    return json.loads(path.read_text(encoding="utf-8"))
+    """A report that was saved."""
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
 
 
 def _rounded(x: Any) -> Any:

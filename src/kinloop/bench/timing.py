@@ -30,8 +30,10 @@ class Effort:
 
 QUICK = Effort(rounds=40, quick=True)
 
-Step = Callable[[str], Any]
-"""Called with what is being measured, before it is."""
+CLOCK = 1e-7
+"""Times below this are not told apart by the clock [s]."""
+LEAST_TURNS = 5
+"""Turns that even the slowest contender gets."""
 
 
 @contextlib.contextmanager
@@ -65,14 +67,14 @@ def seconds_per_call(
 ) -> dict[Any, float]:
     """Seconds per call of each case: the smallest mean over `rounds` turns of about `budget` seconds each.
 
-    A case gets fewer turns, but at least 5, where they would take more than `limit` seconds in all.
+    A case whose turns would take more than `limit` seconds in all gets fewer, but at least LEAST_TURNS.
     """
     counts, turns = {}, {}
     for name, call in cases.items():
         call()
         once = min(_seconds(call, 1) for _ in range(3))
-        counts[name] = max(1, int(budget / max(once, 1e-7)))
-        turns[name] = min(rounds, max(5, int(limit / max(once * counts[name], 1e-7))))
+        counts[name] = max(1, int(budget / max(once, CLOCK)))
+        turns[name] = min(rounds, max(LEAST_TURNS, int(limit / max(once * counts[name], CLOCK))))
     best = dict.fromkeys(cases, np.inf)
     for k in range(rounds):
         for name, call in cases.items():
@@ -88,13 +90,8 @@ def _seconds(call: Callable[[], Any], times: int) -> float:
     return time.perf_counter() - start
 
 
-def error(found: Any, exact: np.ndarray) -> float:
-    """Relative error in the largest entry."""
-    return float(np.max(np.abs(found - exact)) / max(float(np.max(np.abs(exact))), 1e-300))
-
-
 def machine() -> dict[str, str]:
-    """What the figures were measured on."""
+    """The machine that measures: processor, cores, system, load at the moment, versions of what takes part."""
     cpu = platform.processor() or platform.machine()
     with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as f:
         cpu = next((line.split(":", 1)[1].strip() for line in f if line.startswith("model name")), cpu)

@@ -1,44 +1,19 @@
-"""The command `kinloop`: look at robots, simulate them, see them move."""
+"""The command `kinloop`: look at robots, simulate them, see them move.
 
-from __future__ import annotations
+| module | what is there |
+|---|---|
+| `entry_point` | the command with its subcommands; errors and warnings as one line each |
+| `sim_command`, `demo_command`, `bench_command`, `cache_command`, `view_command` | a subcommand each |
+| `info_command` | `kinloop info` and `kinloop robots` |
+| `robot_argument` | the robot a command is about: a name of the zoo or a model file, with options |
+| `option_groups` | options of a command in dataclasses |
+| `start_options` | where a simulated robot starts |
+| `motor_options` | which motors drive it, and what they are told |
+| `timed_run` | a simulation with a progress bar and a clock |
+| `run_summary`, `run_plots` | what it found, as a table and as a picture |
+| `terminal_output` | tables and progress bars |
+"""
 
-import sys
-import warnings
-from typing import Any
+from kinloop.cli.entry_point import main
 
-import typer
-from rich.console import Console
-from rich.markup import escape
-
-from kinloop.bench.command import bench
-from kinloop.cli import demo, info, view
-from kinloop.cli import kernel_cache as cache
-from kinloop.cli import simulate as sim
-from kinloop.errors import KinloopError
-
-app = typer.Typer(
-    help="Exact, fast dynamics for robots with kinematic loops.", no_args_is_help=True, pretty_exceptions_enable=False
-)
-for command in (demo.demo, sim.sim, view.view, info.info, info.robots, bench):
-    app.command()(command)
-app.add_typer(cache.app, name="cache")
-
-
-def main() -> None:
-    """The entry point: warnings, and refusals of kinloop or the system, are one line each; these end with status 1."""
-    errors = Console(stderr=True, soft_wrap=True, highlight=False)
-
-    def say(message: Warning | str, *where: Any, **more: Any) -> None:
-        errors.print(f"[yellow]warning:[/] {escape(str(message))}")
-
-    with warnings.catch_warnings():
-        warnings.showwarning = say
-        try:
-            app()
-        except KinloopError as error:
-            errors.print(f"[bold red]error:[/] {escape(str(error))}")
-            sys.exit(1)
-        except OSError as error:
-            told = f"cannot read or write {error.filename}: {error.strerror}" if error.filename else str(error)
-            errors.print(f"[bold red]error:[/] {escape(told)}")
-            sys.exit(1)
+__all__ = ["main"]

@@ -8,16 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from kinloop.cli.running import Run, contact_arrows, weight
+from kinloop.cli.timed_run import Run
 from kinloop.errors import MethodError
-from kinloop.sim.actuation import make_drive, motor_force
+from kinloop.sim.actuators import make_drive, motor_force
 
 BLOW = 12.0
 """Contact forces are drawn up to so many weights of the robot."""
 
 
-def plot(r: Run, path: Path) -> Path:
-    """Curves over time of the first row, as a picture: of height, energy, and what else there is."""
+def checked_plot_path(path: Path) -> Path:
+    """The path of a picture; anything that is no picture is an error, before the work and not after it."""
+    if path.suffix not in (".png", ".pdf", ".svg"):
+        raise MethodError(f"cannot write a plot to {path.name!r}; give a name that ends in .png, .pdf or .svg")
+    return path
+
+
+def plot_run(r: Run, path: Path) -> Path:
+    """Curves over time of the first batch row, as a picture: of height, energy, and what else there is."""
     try:
         import matplotlib
     except ImportError:
@@ -45,15 +52,16 @@ def plot(r: Run, path: Path) -> Path:
 
 def panels(r: Run) -> list[Callable[[Run, Any], None]]:
     """What there is to draw of a run."""
-    touches = contact_arrows(r)[1] is not None
+    touches = r.contact_arrows() is not None
     out: list[Callable[[Run, Any], None]] = [heights if touches or not placed(r) else positions, energies]
-    out += [pushes] if touches else []
+    out += [contact_forces] if touches else []
     out += [loops] if r.first("loop_error").size else []
     out += [motor_forces] if "qd" in r.rollout.records and servos(r) else []
     return out
 
 
 def heights(r: Run, ax: Any) -> None:
+    """Height of the centre of mass."""
     ax.plot(r.rollout.t, np.asarray(r.sim.robot.center_of_mass(r.first("q")))[:, 2], color="tab:blue")
     ax.set(title="Centre of mass", ylabel="height [m]")
 
@@ -65,6 +73,7 @@ def placed(r: Run) -> list[tuple[str, int]]:
 
 
 def positions(r: Run, ax: Any) -> None:
+    """Independent coordinates that have a position."""
     for name, k in placed(r):
         ax.plot(r.rollout.t, r.first("q")[:, k], label=name)
     ax.set(title="Independent coordinates", ylabel="[rad, m]")
@@ -73,6 +82,7 @@ def positions(r: Run, ax: Any) -> None:
 
 
 def energies(r: Run, ax: Any) -> None:
+    """Total, kinetic and potential energy."""
     for name, label, wide in (
         ("energy", "total", 3.0),
         ("kinetic_energy", "kinetic", 1.2),
@@ -83,10 +93,11 @@ def energies(r: Run, ax: Any) -> None:
     ax.legend(frameon=False)
 
 
-def pushes(r: Run, ax: Any) -> None:
-    _, forces = contact_arrows(r)
-    assert forces is not None, "drawn where there are contacts"
-    up, load = forces[:, :, 2].sum(axis=1), weight(r)
+def contact_forces(r: Run, ax: Any) -> None:
+    """Upward force of all contacts together, beside the weight."""
+    arrows = r.contact_arrows()
+    assert arrows is not None, "drawn where there are contacts"
+    up, load = arrows[1][:, :, 2].sum(axis=1), r.weight
     ax.plot(r.rollout.t, up, color="tab:orange", label="all contacts")
     ax.axhline(load, color="gray", linestyle="--", linewidth=1, label="weight")
     ax.legend(frameon=False)
@@ -99,6 +110,7 @@ def pushes(r: Run, ax: Any) -> None:
 
 
 def loops(r: Run, ax: Any) -> None:
+    """How far the worst loop is open."""
     errors = np.maximum(np.max(r.first("loop_error"), axis=1, initial=0.0), 1e-18)
     ax.semilogy(r.rollout.t, errors, color="tab:red")
     ax.axhline(1e-12, color="gray", linestyle="--", linewidth=1)
@@ -111,6 +123,7 @@ def servos(r: Run) -> list[int]:
 
 
 def motor_forces(r: Run, ax: Any) -> None:
+    """Forces of all servos on their joints."""
     drive, q, qd = r.sim.drive, r.first("q"), r.first("qd")
     assert r.controls is not None, "servos are told something"
     for k in servos(r):

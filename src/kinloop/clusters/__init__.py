@@ -1,4 +1,13 @@
-"""Clusters: bodies grouped by the loops they share, so that what remains is a tree."""
+"""Clusters: bodies grouped by the loops they share, so that what remains is a tree.
+
+grouping            which bodies belong together
+charts              which coordinates of a cluster are independent, and how the others follow
+closing             closing of positions and velocities, with all its tolerances
+sampling            closed configurations in general position; what is typical of a cluster's rows
+tree                Cluster, ClusterTree, and how a mechanism becomes one
+assembly            closed configurations of a whole robot: the nearest, a neutral one, random ones
+stacked_transforms  the papers' stacked matrices, to look at and to test against
+"""
 
 from kinloop.clusters.assembly import close, conditioning, loop_errors, neutral, random_closed
 from kinloop.clusters.charts import Chart

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinloop.clusters.closing import TOLERANCE, close_parts, sample_closed
+from kinloop.clusters.charts import TINY
+from kinloop.clusters.closing import CONVERGED, EXACT, TOLERANCE, close_parts, residual
+from kinloop.clusters.sampling import sample_closed
 from kinloop.clusters.tree import Cluster, ClusterTree
-from kinloop.constraints import rows_of, stacked_rows
 from kinloop.errors import LoopNotClosed
-from kinloop.model.parts import Coupling
+from kinloop.model.loops import stacked_rows
 from kinloop.model.topology import Topology
 from kinloop.spatial.transform import Array
+
+REGULAR = 1e3
+"""Conditioning beyond which a neutral configuration is moved off: too near a singular one to start from."""
+
+USABLE = 1e6
+"""Conditioning beyond which a random configuration is drawn again: half the digits would be lost there."""
 
 
 def loop_errors(tree: ClusterTree, q: Array) -> dict[str, float]:
     """max |phi| [m or rad] of every loop and coupling."""
-    closures = tree.top.mechanism.closures
-    return {p.name: float(np.max(np.abs(rows_of(tree.top, p, q).phi), initial=0.0)) for p in closures}
+    return {p.name: residual(p.rows(tree.top, q).phi) for p in tree.top.mechanism.closures}
 
 
 def close(tree: ClusterTree, q: Array, tolerance: float = TOLERANCE) -> Array:
@@ -29,7 +35,7 @@ def close(tree: ClusterTree, q: Array, tolerance: float = TOLERANCE) -> Array:
                 closed = _close_from_around(tree.top, c, q, tolerance, closed)
             check_closed(tree, c, closed, tolerance)
             q = closed
-    q, error = _close_held(tree, q)
+    q, error = _close_constrained(tree, q)
     if not error <= tolerance:
         raise LoopNotClosed(
             f"loops {', '.join(map(repr, tree.top.mechanism.constrained))}, held as constraints, stay open by "
@@ -39,8 +45,8 @@ def close(tree: ClusterTree, q: Array, tolerance: float = TOLERANCE) -> Array:
     return q
 
 
-def _close_held(tree: ClusterTree, q: Array) -> tuple[Array, float]:
-    """q with the loops closed that are not embedded in clusters but held as constraints, and what is left open."""
+def _close_constrained(tree: ClusterTree, q: Array) -> tuple[Array, float]:
+    """q with the loops closed that are not embedded in clusters but kept as constraints, and what is left open."""
     m = tree.top.mechanism
     if not m.constrained:
         return q, 0.0
@@ -74,7 +80,7 @@ def _close_from_around(top: Topology, c: Cluster, q: Array, tolerance: float, ot
 def check_closed(tree: ClusterTree, cluster: Cluster, q: Array, tolerance: float) -> None:
     worst, name = 0.0, ""
     for p in cluster.parts:
-        error = float(np.max(np.abs(rows_of(tree.top, p, q).phi), initial=0.0))
+        error = residual(p.rows(tree.top, q).phi)
         if not error <= worst:
             worst, name = error, p.name
     if not worst <= tolerance:
@@ -94,7 +100,7 @@ def conditioning(tree: ClusterTree, q: Array) -> float:
     for c in tree.clusters:
         if c.parts and c.chart.rows:
             s = np.linalg.svd(_dependent_rows(tree, c, q), compute_uv=False)
-            worst = max(worst, max(float(s[0]), 1.0) / max(float(s[-1]), 1e-300))
+            worst = max(worst, max(float(s[0]), 1.0) / max(float(s[-1]), TINY))
     return worst
 
 
@@ -103,8 +109,8 @@ def _dependent_rows(tree: ClusterTree, c: Cluster, q: Array) -> Array:
     blocks = []
     for part in c.parts:
         K = stacked_rows(tree.top, [part], c.dofs, q).K
-        measured = K[:, list(c.chart.dependent)] if isinstance(part, Coupling) else K
-        blocks.append(K / np.maximum(np.linalg.norm(measured, axis=1, keepdims=True), 1e-300))
+        measured = K[:, list(c.chart.dependent)] if part.explicit_joints() else K
+        blocks.append(K / np.maximum(np.linalg.norm(measured, axis=1, keepdims=True), TINY))
     return np.concatenate(blocks)[np.ix_(c.chart.rows, c.chart.dependent)]
 
 
@@ -122,22 +128,22 @@ def neutral(tree: ClusterTree, seed: int = 0) -> Array:
                 candidate = regular[0]
         for i in c.bodies:
             q[top.q_of[i]] = candidate[top.q_of[i]]
-    return _close_held(tree, q)[0]
+    return _close_constrained(tree, q)[0]
 
 
 def _singular(tree: ClusterTree, c: Cluster, q: Array) -> bool:
-    return conditioning(ClusterTree(tree.top, [c]), q) > 1e3
+    return conditioning(ClusterTree(tree.top, [c]), q) > REGULAR
 
 
-def random_closed(tree: ClusterTree, rng: np.random.Generator, limit: float = 1e6) -> Array:
+def random_closed(tree: ClusterTree, rng: np.random.Generator, limit: float = USABLE) -> Array:
     """A random closed q, spread as widely as the loops allow, where the charts are well conditioned."""
     top, base = tree.top, neutral(tree)
     q = top.random(rng)
     for c in tree.clusters:
         if c.parts:
             q = _random_cluster(tree, c, q, base, rng, limit)
-    closed, error = _close_held(tree, q)
-    return closed if error < 1e-10 else _close_held(tree, base)[0]
+    closed, error = _close_constrained(tree, q)
+    return closed if error < CONVERGED else _close_constrained(tree, base)[0]
 
 
 def _random_cluster(
@@ -158,21 +164,8 @@ def _random_cluster(
             for i in c.bodies:
                 trial[top.q_of[i]] = again[top.q_of[i]]
         trial, error = close_parts(top, c.parts, c.dofs, trial)
-        if error < 1e-12 and conditioning(ClusterTree(top, [c]), trial) < limit:
+        if error < EXACT and conditioning(ClusterTree(top, [c]), trial) < limit:
             return trial
     for i in c.bodies:
         q[top.q_of[i]] = base[top.q_of[i]]
     return q
-
-
-def step(tree: ClusterTree, q: Array, dy: Array) -> Array:
-    """The closed configuration reached by the independent step dy: independents exactly, dependents by Newton."""
-    top = tree.top
-    q1 = top.integrate(q, tree.spanning_jacobian(q) @ dy)
-    for c in tree.clusters:
-        if not c.parts:
-            continue
-        dependent = [c.dofs[k] for k in c.chart.dependent]
-        closed, error = close_parts(top, c.parts, dependent, q1)
-        q1 = closed if error < 1e-10 else close_parts(top, c.parts, c.dofs, q1)[0]
-    return top.normalized(q1)

@@ -20,9 +20,23 @@ from kinloop.clusters.grouping import strongly_connected
 from kinloop.linear import solve
 from kinloop.spatial.transform import Array
 
+Blocks = tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
+"""Rows paired with the columns they fix, in the order in which they can be solved."""
+
 RANK_TOLERANCE = 1e-4
+"""Singular values of weighted rows below this are redundancy that files print with few digits, not freedom lost."""
+
 USABLE = 1e-6
 """Smallest singular value, of weighted rows, of a chart that can be used at all."""
+
+TIE = 1e-9
+"""Relative difference below which two candidates count as equal, so that rounding does not choose between them."""
+
+DIRECTION = 1e-9
+"""A column adds rank if this much of its unit length is left outside the others."""
+
+TINY = 1e-300
+"""Keeps a division by what may be zero defined."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +47,7 @@ class Chart:
     rows: tuple[int, ...]
     dependent: tuple[int, ...]
     independent: tuple[int, ...]
-    blocks: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
+    blocks: Blocks
 
     def embed(self, K: Array, k: Array | None = None) -> tuple[Array, Array | None]:
         """G (n, m) with qd = G v, and g (n,) with qdd = G a + g where the bias k is given."""
@@ -64,7 +78,7 @@ def pivots(A: Array, rank: int) -> list[int]:
         norms = np.linalg.norm(A, axis=0)
         norms[chosen] = -1.0
         # ties go to the first column, whatever rounding says
-        k = int(np.flatnonzero(norms >= norms.max() * (1 - 1e-9))[0])
+        k = int(np.flatnonzero(norms >= norms.max() * (1 - TIE))[0])
         chosen.append(k)
         if norms[k] > 0:
             u = A[:, k] / norms[k]
@@ -74,7 +88,7 @@ def pivots(A: Array, rank: int) -> list[int]:
 
 
 def rank_of(K: Array) -> int:
-    """Numerical rank of weighted constraint rows (`closing.row_weights`)."""
+    """Numerical rank of weighted rows (`sampling.row_weights`)."""
     return int(np.sum(np.linalg.svd(K, compute_uv=False) > RANK_TOLERANCE)) if K.size else 0
 
 
@@ -108,7 +122,7 @@ def choose(
         for rows in sorted({tuple(sorted(pivots(A.T, rank))) for A in blocks}):
             smallest = [_smallest(A[list(rows)]) for A in blocks]
             score = float(np.mean(np.log(np.array(smallest) + 1e-12)))
-            if max(smallest) > USABLE and (best is None or score > best[0] + 1e-9):
+            if max(smallest) > USABLE and (best is None or score > best[0] + TIE):
                 best = score, make_chart(n, rows, columns, pattern)
     return best[1] if best else None
 
@@ -117,7 +131,7 @@ def _dependent_rows(K: Array, columns: Sequence[int], exact: Sequence[int]) -> A
     """Dependent columns; a coupling's row is scaled to unit length in these columns alone."""
     A = K[:, list(columns)].copy()
     for r in exact:
-        A[r] /= max(float(np.linalg.norm(A[r])), 1e-300)
+        A[r] /= max(float(np.linalg.norm(A[r])), TINY)
     return A
 
 
@@ -129,7 +143,7 @@ def _dependents(K: Array, rank: int, n: int, preferred: list[int]) -> tuple[int,
     """Dependent columns at one configuration: preferred ones while they add rank, then the best others."""
     chosen: list[int] = []
     for c in preferred:
-        if _smallest_of_columns(K, [*chosen, c]) > 1e-9 and len(chosen) < rank:
+        if _smallest_of_columns(K, [*chosen, c]) > DIRECTION and len(chosen) < rank:
             chosen.append(c)
     rest = [c for c in range(n) if c not in chosen]
     if chosen:
@@ -145,7 +159,7 @@ def _dependents(K: Array, rank: int, n: int, preferred: list[int]) -> tuple[int,
 
 def _smallest_of_columns(K: Array, columns: list[int]) -> float:
     A = K[:, columns]
-    return _smallest(A / np.maximum(np.linalg.norm(A, axis=0), 1e-300))
+    return _smallest(A / np.maximum(np.linalg.norm(A, axis=0), TINY))
 
 
 def make_chart(n: int, rows: tuple[int, ...], columns: tuple[int, ...], pattern: Array) -> Chart:
@@ -154,7 +168,7 @@ def make_chart(n: int, rows: tuple[int, ...], columns: tuple[int, ...], pattern:
     return Chart(n, rows, columns, independent, _blocks(pattern[np.ix_(rows, columns)], rows, columns))
 
 
-def _blocks(pattern: Array, rows: tuple[int, ...], columns: tuple[int, ...]) -> tuple:
+def _blocks(pattern: Array, rows: tuple[int, ...], columns: tuple[int, ...]) -> Blocks:
     """Block triangular order of a square pattern: match rows with columns, then take components."""
     n = len(rows)
     row_of = _matching(pattern)

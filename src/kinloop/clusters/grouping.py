@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kinloop.model.parts import Coupling, Loop, LoopFunction, LoopJoint, Rod
+from kinloop.model.loops import LoopClosure
 from kinloop.model.topology import Topology
 
 
@@ -62,22 +62,9 @@ def strongly_connected(edges: Sequence[Sequence[int]]) -> list[list[int]]:
     return found
 
 
-def bodies_of(top: Topology, part: Loop | Coupling) -> list[int]:
-    """The bodies whose joints a constraint involves."""
-    match part:
-        case LoopJoint() | Rod():
-            _, a, b = top.paths(top.body_index[part.predecessor], top.body_index[part.successor])
-            return a + b
-        case LoopFunction():
-            return [top.joint_index[name] for name in part.joints]
-        case Coupling():
-            return [top.joint_index[name] for name in (*part.dependent, *part.independent)]
-    raise TypeError(f"{type(part).__name__} is not a loop or a coupling")
-
-
-def group(top: Topology, parts: Sequence[Loop | Coupling]) -> list[list[int]]:
+def group(top: Topology, closures: Sequence[LoopClosure]) -> list[list[int]]:
     """Bodies of every cluster, clusters in an order where parents come first."""
-    together = [bodies_of(top, part) for part in parts]
+    together = [closure.bodies(top) for closure in closures]
     while True:
         clusters = _components(top, together)
         of = {i: k for k, bodies in enumerate(clusters) for i in bodies}

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from kinloop.clusters.charts import Chart, choose, rank_of
-from kinloop.clusters.closing import closure_pattern, row_weights, sample_closed
-from kinloop.clusters.grouping import bodies_of, group
-from kinloop.constraints import Rows, stacked_rows
+from kinloop.clusters.grouping import group
+from kinloop.clusters.sampling import LoopSamples, closure_pattern, row_weights, samples
 from kinloop.errors import ModelError
+from kinloop.model.loops import LoopClosure, LoopRows, stacked_rows
 from kinloop.model.mechanism import Mechanism
-from kinloop.model.parts import Coupling, Loop
 from kinloop.model.topology import Topology
 from kinloop.spatial.transform import Array
 
@@ -34,7 +33,7 @@ class Cluster:
     bodies: tuple[int, ...]
     parent: int
     outputs: tuple[int, ...]
-    parts: tuple[Loop | Coupling, ...]
+    parts: tuple[LoopClosure, ...]
     dofs: tuple[int, ...]
     chart: Chart
     v: slice
@@ -43,7 +42,17 @@ class Cluster:
     @property
     def m(self) -> int:
         """Number of independent velocities."""
-        return self.v.stop - self.v.start
+        return int(self.v.stop - self.v.start)
+
+    @property
+    def linear(self) -> bool:
+        """Whether only closures linear in q tie the cluster (gears, belts): its G is constant."""
+        return all(p.linear for p in self.parts)
+
+    @property
+    def tied(self) -> bool:
+        """Whether some of its coordinates follow from the others."""
+        return bool(self.parts and self.chart.dependent)
 
 
 class Equations(NamedTuple):
@@ -62,11 +71,15 @@ class Embedding(NamedTuple):
 
 
 class ClusterTree:
-    """A mechanism cut into clusters that form a tree, with a chart for every cluster."""
+    """A mechanism cut into clusters that form a tree, with a chart for every cluster.
 
-    def __init__(self, top: Topology, clusters: Sequence[Cluster]) -> None:
+    `samples` tell what is typical of its loops; trees that differ in charts or parameters only share them.
+    """
+
+    def __init__(self, top: Topology, clusters: Sequence[Cluster], samples: LoopSamples | None = None) -> None:
         self.top = top
         self.clusters = tuple(clusters)
+        self.samples = LoopSamples(top, self.clusters) if samples is None else samples
         self.nv = sum(c.m for c in clusters)
         self.cluster_of = {i: c.index for c in clusters for i in c.bodies}
         self._made: dict[tuple[Any, ...], Any] = {}
@@ -82,10 +95,24 @@ class ClusterTree:
     def __len__(self) -> int:
         return len(self.clusters)
 
-    def __iter__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A tree pickles as its mechanism and charts; the rest grows again."""
+        return _regrown, (self.top.mechanism, {c.index: c.chart for c in self.clusters if c.parts})
+
+    def __iter__(self) -> Iterator[Cluster]:
         return iter(self.clusters)
 
-    def rows(self, cluster: Cluster, q: Array, qd: Array | None = None) -> Rows:
+    @property
+    def tied_clusters(self) -> list[Cluster]:
+        """Clusters some of whose coordinates follow from the others."""
+        return [c for c in self.clusters if c.tied]
+
+    @property
+    def loop_clusters(self) -> list[Cluster]:
+        """Clusters whose G changes with the configuration."""
+        return [c for c in self.clusters if c.tied and not c.linear]
+
+    def rows(self, cluster: Cluster, q: Array, qd: Array | None = None) -> LoopRows:
         """All rows of a cluster over its own coordinates."""
         return stacked_rows(self.top, cluster.parts, cluster.dofs, q, qd)
 
@@ -128,7 +155,7 @@ class ClusterTree:
             g[list(c.dofs)] = e.g
         return G, qd, g
 
-    def constraint_rows(self, q: Array, qd: Array | None = None) -> Rows:
+    def constraint_rows(self, q: Array, qd: Array | None = None) -> LoopRows:
         """The rows kept by the charts of all clusters, over all spanning coordinates: K G = 0, full rank."""
         parts = []
         n = self.top.n_spanning
@@ -140,13 +167,18 @@ class ClusterTree:
                 K[:, list(c.dofs)] = rows.K[keep]
                 parts.append((rows.phi[keep], K, rows.k[keep]))
         if not parts:
-            return Rows(list(range(n)), np.zeros(0), np.zeros((0, n)), np.zeros(0))
+            return LoopRows.none(range(n))
         phi, K, k = (np.concatenate(x) for x in zip(*parts, strict=True))
-        return Rows(list(range(n)), phi, K, k)
+        return LoopRows(list(range(n)), phi, K, k)
 
     def with_charts(self, charts: dict[int, Chart]) -> ClusterTree:
         """The same tree with other charts in some clusters."""
-        return ClusterTree(self.top, [replace(c, chart=charts.get(c.index, c.chart)) for c in self.clusters])
+        clusters = [replace(c, chart=charts.get(c.index, c.chart)) for c in self.clusters]
+        return ClusterTree(self.top, clusters, self.samples)
+
+    def with_topology(self, top: Topology) -> ClusterTree:
+        """The same clusters and charts with other parameters."""
+        return ClusterTree(top, self.clusters, self.samples)
 
     @property
     def independent_dofs(self) -> list[int]:
@@ -156,15 +188,14 @@ class ClusterTree:
 
 def grow(mechanism: Mechanism, seed: int = 0) -> ClusterTree:
     """Cluster a mechanism and choose its charts, at sample configurations that depend only on `seed`."""
-    top = Topology(mechanism)
-    embedded = [loop for loop in mechanism.loops if loop.name not in mechanism.constrained]
-    parts: list[Loop | Coupling] = [*embedded, *mechanism.couplings]
+    top = Topology.of(mechanism)
+    parts = [p for p in mechanism.closures if p.name not in mechanism.constrained]
     clusters: list[Cluster] = []
     groups = group(top, parts)
     of = {i: k for k, bodies in enumerate(groups) for i in bodies}
     start = 0
     for k, bodies in enumerate(groups):
-        mine = tuple(p for p in parts if of[bodies_of(top, p)[0]] == k)
+        mine = tuple(p for p in parts if of[p.bodies(top)[0]] == k)
         dofs = tuple(d for i in bodies for d in range(top.v_of[i].start, top.v_of[i].stop))
         chart, equations = first_chart(top, mine, bodies, dofs, seed)
         outputs = tuple(_output(top, i, set(bodies)) for i in bodies)
@@ -176,6 +207,10 @@ def grow(mechanism: Mechanism, seed: int = 0) -> ClusterTree:
     return ClusterTree(top, clusters)
 
 
+def _regrown(mechanism: Mechanism, charts: dict[int, Chart]) -> ClusterTree:
+    return grow(mechanism).with_charts(charts)
+
+
 def _output(top: Topology, i: int, bodies: set[int]) -> int:
     while i in bodies:
         i = top.parent[i]
@@ -183,34 +218,29 @@ def _output(top: Topology, i: int, bodies: set[int]) -> int:
 
 
 def first_chart(
-    top: Topology, parts: tuple[Loop | Coupling, ...], bodies: Sequence[int], dofs: tuple[int, ...], seed: int
+    top: Topology, parts: tuple[LoopClosure, ...], bodies: Sequence[int], dofs: tuple[int, ...], seed: int
 ) -> tuple[Chart, Equations | None]:
     """The chart a cluster starts with: as the user names coordinates, else the best conditioned one."""
     n = len(dofs)
     if not parts:
         return Chart(n, (), (), tuple(range(n)), ()), None
-    closed = sample_closed(top, parts, bodies, dofs, seed)
-    equations = Equations(row_weights(top, parts, dofs, closed), closure_pattern(top, parts, dofs))
-    samples = [stacked_rows(top, parts, dofs, q).K * equations.weights[:, None] for q in closed]
+    found = samples(top, parts, bodies, dofs, seed)
+    equations = Equations(row_weights(parts, found), closure_pattern(top, parts, dofs, found[0]))
+    weighted = [s.K * equations.weights[:, None] for s in found]
     names = [top.coordinates[d] for d in dofs]
     joints = {name: top.joints[i].name for i in bodies for name in top.coordinates[top.v_of[i]]}
-    wanted = [k for k, name in enumerate(names) if name in _wanted(top) or joints[name] in _wanted(top)]
-    preferred = [
-        k for k, name in enumerate(names) for p in parts if isinstance(p, Coupling) and joints[name] in p.dependent
-    ]
+    asked = top.mechanism.independent
+    wanted = [k for k, name in enumerate(names) if name in asked or joints[name] in asked]
+    preferred = [k for k, name in enumerate(names) for p in parts if joints[name] in p.explicit_joints()]
     dependents = [k for k in range(n) if k not in wanted] if wanted else None
-    coupled = sum(len(p.dependent) for p in parts if isinstance(p, Coupling))  # their rows come last
-    exact = range(len(samples[0]) - coupled, len(samples[0]))
-    chart = choose(samples, preferred, dependents, exact, equations.pattern)
+    coupled = sum(len(p.explicit_joints()) for p in parts)  # their rows come last
+    exact = range(len(weighted[0]) - coupled, len(weighted[0]))
+    chart = choose(weighted, preferred, dependents, exact, equations.pattern)
     if chart is None:
-        m = n - max(rank_of(K) for K in samples)
+        m = n - max(rank_of(K) for K in weighted)
         raise ModelError(
             f"the cluster of {', '.join(top.bodies[i].name for i in bodies)} has {m} independent velocities, and "
             f"{[names[k] for k in wanted]} cannot be them; name {m} that determine its motion among {names}, "
             "or none to let kinloop choose"
         )
     return chart, equations
-
-
-def _wanted(top: Topology) -> tuple[str, ...]:
-    return top.mechanism.independent

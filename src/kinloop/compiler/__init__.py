@@ -1,7 +1,30 @@
-"""Traced functions to native kernels: segments, lanes, threads, a cache on disk, C and CasADi export."""
+"""Traced functions to native kernels, for one state and for batches, kept on disk; C99 and CasADi export.
 
+The two ways in, and what they hand out:
+
+- `make`: a kernel from a traced function, or from a recipe that is traced only if the cache does not have it;
+- `kernel`: the handle users call; it makes machine code when first needed, and exports;
+- `core`: a kernel's parts (signature, function, machine code), and what a call does with them;
+- `build`: from a function to object code, through the rooms below.
+
+The rooms, none of which knows another except that `emit` and `export` read plans:
+
+- `plan`: which operations run when, and which slot of the scratch array holds what;
+- `emit`: a plan as LLVM IR;
+- `run`: LLVM IR to machine code in this process, and the calls into it;
+- `export`: a plan as C99, a graph as CasADi.
+
+What they share:
+
+- `signature`: what goes in and out of a kernel, by name;
+- `target`: the machine that code is made for;
+- `abi`: what emitted code and the process it runs in agree on;
+- `keys`: digests of everything a kernel depends on;
+- `cache`: object code on disk.
+"""
+
+from kinloop.compiler.kernel import Kernel
 from kinloop.compiler.make import compile_function, load_or_compile
 from kinloop.compiler.run.host import available
-from kinloop.compiler.run.kernel import Kernel
 
 __all__ = ["Kernel", "available", "compile_function", "load_or_compile"]

@@ -11,32 +11,28 @@ from typing import Any
 import numpy as np
 
 from kinloop.compiler.run import builtin
-from kinloop.compiler.run.host import Target
+from kinloop.compiler.target import Target
 from kinloop.scalar import Function
 
-_PACKAGE = Path(__file__).resolve().parent.parent
+PACKAGE = Path(__file__).resolve().parent.parent
 
 
-def _digest_files(folders: tuple[Path, ...]) -> str:
+@functools.cache
+def source_digest(sources: tuple[str, ...], package: Path = PACKAGE) -> str:
+    """Digest of files and folders of the package: their Python sources, with everything below the folders."""
     digest = hashlib.sha256()
-    for folder in folders:
-        for path in sorted(folder.rglob("*.py")):
+    for source in sources:
+        place = package / source
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
             data = path.read_bytes()
-            digest.update(f"{path.relative_to(_PACKAGE).as_posix()} {len(data)}\n".encode())
+            digest.update(f"{path.relative_to(package).as_posix()} {len(data)}\n".encode())
             digest.update(data)
     return digest.hexdigest()
 
 
-@functools.cache
 def compiler_digest() -> str:
     """Digest of the sources that turn a graph into code."""
-    return _digest_files((_PACKAGE / "compiler", _PACKAGE / "scalar"))
-
-
-@functools.cache
-def package_digest() -> str:
-    """Digest of all of kinloop's sources: what a trace may depend on."""
-    return _digest_files((_PACKAGE,))
+    return source_digest(("compiler", "scalar"))
 
 
 def function_digest(function: Function) -> str:
@@ -66,6 +62,10 @@ def parts_digest(parts: Any) -> str:
 
 def _feed(digest: Any, x: Any) -> None:
     """Every piece is preceded by its kind and length, so that no two different recipes read the same."""
+    if type(x) is float:  # most pieces are
+        text = x.hex()
+        digest.update(f"float {len(text)};{text}".encode())
+        return
     if isinstance(x, np.generic):
         x = x.item()
     if isinstance(x, dict):
@@ -93,8 +93,8 @@ def _feed(digest: Any, x: Any) -> None:
         )
 
 
-def variant_key(base: str, target: Target, dtype: str, lanes: int, groups: int) -> str:
+def variant_key(base: str, target: Target, dtype: str, lanes: int) -> str:
     """The file name of one variant of a kernel on this machine."""
     machine = (target.triple, target.cpu, target.features, target.fma, target.bits, target.llvm)
     abi = (builtin.usable(), builtin.abi())
-    return parts_digest((base, compiler_digest(), machine, abi, dtype, lanes, groups))
+    return parts_digest((base, compiler_digest(), machine, abi, dtype, lanes))

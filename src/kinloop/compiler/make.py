@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kinloop.compiler import cache, keys
-from kinloop.compiler.run.arguments import Signature
+from kinloop.compiler.core import Core
+from kinloop.compiler.kernel import Kernel, Recipe, new_kernel
 from kinloop.compiler.run.host import host
-from kinloop.compiler.run.kernel import GROUPS, Core, Kernel, Recipe, new_kernel
+from kinloop.compiler.signature import Signature
 from kinloop.errors import MethodError
 from kinloop.scalar import Function
 
@@ -44,14 +45,16 @@ def load_or_compile(
     dtype: str = "float64",
     recipe: Recipe | None = None,
     cache: bool = True,
+    sources: tuple[str, ...] = (),
 ) -> Kernel:
     """The kernel that `key_parts` describe; `make()` traces it only if the cache does not have it.
 
     `key_parts` holds everything the trace depends on (nested tuples, lists, dicts, arrays, numbers,
-    strings, bytes, None); the sources of kinloop, the machine and the versions are added here.
+    strings, bytes, None), `sources` names the files and folders of kinloop whose functions it runs; the
+    compiler's own sources, the machine and the versions are added here.
     """
     dtype = _dtype(dtype)
-    key = f"recipe {keys.parts_digest(key_parts)} {keys.package_digest()}" if cache else None
+    key = f"recipe {keys.parts_digest(key_parts)} {keys.source_digest(sources)}" if cache else None
     found = _find(key, dtype) if key else {}
     if found:
         with contextlib.suppress(LookupError, TypeError, ValueError, AttributeError):
@@ -67,8 +70,8 @@ def load_or_compile(
 def _find(key: str, dtype: str) -> dict[int, tuple[Mapping[str, Any], bytes]]:
     """The first variant of a kernel that is on disk; it carries the signature of all."""
     target = host()
-    for lanes, groups in ((1, 1), (target.lanes(dtype), GROUPS)):
-        entry = cache.load(keys.variant_key(key, target, dtype, lanes, groups))
+    for lanes in (1, target.lanes(dtype)):
+        entry = cache.load(keys.variant_key(key, target, dtype, lanes))
         if entry is not None:
             return {lanes: entry}
     return {}

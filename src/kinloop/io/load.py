@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kinloop.io.own.write_own import read_own
+from kinloop.io.own.read_own import read_own
 from kinloop.io.sdf.read_sdf import read_sdf
-from kinloop.io.shared.entries import Options
-from kinloop.io.shared.failure import Notes, Where
+from kinloop.io.shared.file_errors import Notes, Where
 from kinloop.io.shared.paths import Packages, Roots
-from kinloop.io.shared.safe_xml import Limits, Node, parse_xml, read_bytes
+from kinloop.io.shared.reading_options import Limits, Options
+from kinloop.io.shared.safe_xml import Node, parse_xml
+from kinloop.io.shared.whole_files import read_bytes
 from kinloop.io.urdf.read_urdf import read_urdf
 from kinloop.model import Mechanism
 
@@ -29,7 +30,7 @@ def load(
     False fixes it. `strict` turns every warning into an error. `packages` declares where referenced files may
     lie besides the model's directory: a mapping of package names, or directories. `keep_fixed` keeps links
     behind fixed joints as bodies instead of lumping them. `accept_inertia` takes impossible moments of
-    inertia. Warnings are in `mechanism.extras["warnings"]`; see docs/formats.md.
+    inertia. Warnings are in `mechanism.warnings`; see docs/formats.md.
     """
     path = Path(path)
     limits = limits or Limits()
@@ -43,7 +44,6 @@ def load(
         mechanism = read_own(data, path, roots, limits, notes)
     else:
         mechanism = _read(parse_xml(data, str(path), limits), path, roots, options, notes)
-    mechanism.extras["source"] = str(path)
     notes.announce()
     return mechanism
 

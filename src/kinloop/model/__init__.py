@@ -1,28 +1,48 @@
-"""Mechanisms as frozen facts: bodies, joints, loops, couplings; how to build and check them."""
+"""Mechanisms as frozen facts: bodies, joints, loops, couplings; how to build and check them.
 
+joints/         one file per joint type, and the registry of their names
+loops/          one file per kind of loop and coupling, and the rows they are made of
+body            Body and the Geometry fixed to it
+joint           Joint: a tree joint
+frame           Frame, the world's name, and poses from positions and rotations
+mechanism       Mechanism: all of these together
+annotations     what a file says besides: actuators, keyframes
+builder         Builder: a mechanism written as it reads
+validation      what makes a mechanism impossible
+known_names     names that one part uses of another
+frozen_arrays   numbers that users give, checked and read-only
+topology        Topology: the spanning tree as index tables
+parameters      masses, lengths, ratios left open
+facts           a mechanism as plain data: the key of its kernels
+random, sketch  random mechanisms for tests
+"""
+
+from kinloop.model.annotations import Actuator, Keyframe, Transmission
+from kinloop.model.body import Body, Geometry
 from kinloop.model.builder import Builder, joint_type, pose
+from kinloop.model.frame import WORLD, Frame, placement
+from kinloop.model.joint import Joint, coordinate_names
 from kinloop.model.joints import JOINT_TYPES, JointType
-from kinloop.model.mechanism import Mechanism, coordinate_names
-from kinloop.model.parts import (
-    WORLD,
-    Body,
+from kinloop.model.loops import (
+    BodyLoop,
     Coupling,
-    Frame,
     FunctionCoupling,
-    Geometry,
-    Joint,
     LinearCoupling,
     Loop,
+    LoopClosure,
     LoopFunction,
     LoopJoint,
+    LoopRows,
     PolynomialCoupling,
     Rod,
-    placement,
+    stacked_rows,
 )
+from kinloop.model.mechanism import Mechanism
+from kinloop.model.topology import Topology
 
 __all__ = [
-    "JOINT_TYPES", "WORLD", "Body", "Builder", "Coupling", "Frame", "FunctionCoupling", "Geometry", "Joint",
-    "JointType",
-    "LinearCoupling", "Loop", "LoopFunction", "LoopJoint", "Mechanism", "PolynomialCoupling", "Rod",
-    "coordinate_names", "joint_type", "placement", "pose",
+    "JOINT_TYPES", "WORLD", "Actuator", "Body", "BodyLoop", "Builder", "Coupling", "Frame", "FunctionCoupling",
+    "Geometry", "Joint", "JointType", "Keyframe", "LinearCoupling", "Loop", "LoopClosure", "LoopFunction", "LoopJoint",
+    "LoopRows", "Mechanism", "PolynomialCoupling", "Rod", "Topology", "Transmission", "coordinate_names", "joint_type",
+    "placement", "pose", "stacked_rows",
 ]  # fmt: skip

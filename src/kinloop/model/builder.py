@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kinloop.errors import ModelError
 from kinloop.model import joints as jt
-from kinloop.model.mechanism import GRAVITY, Mechanism
-from kinloop.model.parts import (
-    WORLD,
-    Body,
+from kinloop.model.annotations import Actuator, Keyframe
+from kinloop.model.body import Body, Geometry
+from kinloop.model.frame import WORLD, Frame, placement
+from kinloop.model.joint import Joint
+from kinloop.model.loops import (
     Coupling,
-    Frame,
     FunctionCoupling,
-    Joint,
     LinearCoupling,
     Loop,
     LoopFunction,
     LoopJoint,
     PolynomialCoupling,
     Rod,
-    placement,
 )
+from kinloop.model.loops.traced_function import JointFunction
+from kinloop.model.mechanism import GRAVITY, Mechanism
 from kinloop.spatial import Transform, rpy_rotation
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from kinloop.robot import Robot
 
 
-def joint_type(kind: str | jt.JointType, axis: Any = None, **more: Any) -> jt.JointType:
-    """A joint type from its name, an axis where it has one, and further figures (pitch, axis2)."""
+def joint_type(kind: str | jt.JointType, axis: str | ArrayLike | None = None, **more: Any) -> jt.JointType:
+    """A joint type from its name, an axis where it has one, and further parameters (pitch, axis2)."""
     if isinstance(kind, jt.JointType):
         return kind
     if kind not in jt.JOINT_TYPES:
@@ -45,7 +47,12 @@ def joint_type(kind: str | jt.JointType, axis: Any = None, **more: Any) -> jt.Jo
     return jt.JOINT_TYPES[kind](**more)
 
 
-def pose(at: Any = (0.0, 0.0, 0.0), rpy: Any = None, rotation: Any = None, what: str = "placement") -> Transform:
+def pose(
+    at: ArrayLike = (0.0, 0.0, 0.0),
+    rpy: ArrayLike | None = None,
+    rotation: ArrayLike | None = None,
+    what: str = "placement",
+) -> Transform:
     """A pose from a position and either roll-pitch-yaw or a rotation matrix."""
     if rpy is not None:
         rotation = rpy_rotation(*np.asarray(rpy, dtype=float))
@@ -74,7 +81,10 @@ class Builder:
         self.frames: list[Frame] = []
         self.independent: list[str] = []
         self.constrained: list[str] = []
-        self.extras: dict = {}
+        self.actuators: list[Actuator] = []
+        self.keyframes: list[Keyframe] = []
+        self.end_effectors: list[str] = []
+        self.world_geometry: list[Geometry] = []
 
     def body(
         self,
@@ -82,30 +92,37 @@ class Builder:
         parent: str = WORLD,
         *,
         mass: float = 0.0,
-        com: Any = (0.0, 0.0, 0.0),
-        inertia: Any = (0.0, 0.0, 0.0),
+        com: ArrayLike = (0.0, 0.0, 0.0),
+        inertia: ArrayLike = (0.0, 0.0, 0.0),
         joint: str | jt.JointType = "revolute",
-        axis: Any = None,
-        at: Any = (0.0, 0.0, 0.0),
-        rpy: Any = None,
-        rotation: Any = None,
+        axis: str | ArrayLike | None = None,
+        at: ArrayLike = (0.0, 0.0, 0.0),
+        rpy: ArrayLike | None = None,
+        rotation: ArrayLike | None = None,
         joint_name: str | None = None,
         accept_inertia: bool = False,
-        geometry: tuple = (),
+        geometry: tuple[Geometry, ...] = (),
         **more: Any,
     ) -> str:
         """Add a body and the joint that carries it on `parent`; returns the joint's name.
 
-        `more` holds figures of the joint's type (pitch, axis2) and of the joint (armature, damping, ...).
+        `more` holds parameters of the joint's type (pitch, axis2) and of the joint (armature, damping, ...).
         """
         self.bodies.append(Body(name, mass, com, inertia, accept_inertia, geometry))
         joint_name = joint_name or f"{name}_joint"
         where = pose(at, rpy, rotation, f"placement of joint {joint_name!r}")
-        figures = {key: more.pop(key) for key in list(more) if key in Joint.__dataclass_fields__}
-        self.joints.append(Joint(joint_name, parent, name, joint_type(joint, axis, **more), where, **figures))
+        own = {key: more.pop(key) for key in list(more) if key in Joint.__dataclass_fields__}
+        self.joints.append(Joint(joint_name, parent, name, joint_type(joint, axis, **more), where, **own))
         return joint_name
 
-    def frame(self, name: str, body: str, at: Any = (0.0, 0.0, 0.0), rpy: Any = None, rotation: Any = None) -> None:
+    def frame(
+        self,
+        name: str,
+        body: str,
+        at: ArrayLike = (0.0, 0.0, 0.0),
+        rpy: ArrayLike | None = None,
+        rotation: ArrayLike | None = None,
+    ) -> None:
         """Name a frame fixed to a body."""
         self.frames.append(Frame(name, body, pose(at, rpy, rotation, f"placement of frame {name!r}")))
 
@@ -116,13 +133,13 @@ class Builder:
         successor: str,
         kind: str | jt.JointType = "revolute",
         *,
-        axis: Any = None,
-        at: Any = (0.0, 0.0, 0.0),
-        rpy: Any = None,
-        rotation: Any = None,
-        at_successor: Any = (0.0, 0.0, 0.0),
-        rpy_successor: Any = None,
-        rotation_successor: Any = None,
+        axis: str | ArrayLike | None = None,
+        at: ArrayLike = (0.0, 0.0, 0.0),
+        rpy: ArrayLike | None = None,
+        rotation: ArrayLike | None = None,
+        at_successor: ArrayLike = (0.0, 0.0, 0.0),
+        rpy_successor: ArrayLike | None = None,
+        rotation_successor: ArrayLike | None = None,
         **more: Any,
     ) -> None:
         """Close a loop by a joint; the frame is `at` on the predecessor and `at_successor` on the successor."""
@@ -137,11 +154,13 @@ class Builder:
             )
         )
 
-    def rod(self, name: str, predecessor: str, successor: str, at: Any, at_successor: Any, length: float) -> None:
+    def rod(
+        self, name: str, predecessor: str, successor: str, at: ArrayLike, at_successor: ArrayLike, length: float
+    ) -> None:
         """Tie two points by a massless rod of fixed length."""
         self.loops.append(Rod(name, predecessor, successor, at, at_successor, length))
 
-    def loop_function(self, name: str, joints: Sequence[str], phi: Callable) -> None:
+    def loop_function(self, name: str, joints: Sequence[str], phi: JointFunction) -> None:
         """Close a loop by phi(positions of the joints) = 0."""
         self.loops.append(LoopFunction(name, tuple(joints), phi))
 
@@ -152,7 +171,12 @@ class Builder:
     mimic = gear
 
     def linear(
-        self, dependent: Sequence[str], independent: Sequence[str], matrix: Any, offset: Any = None, name: str = ""
+        self,
+        dependent: Sequence[str],
+        independent: Sequence[str],
+        matrix: ArrayLike,
+        offset: ArrayLike | None = None,
+        name: str = "",
     ) -> None:
         """q_dependent = matrix @ q_independent + offset: belts, linear differentials."""
         name = name or "~".join((*independent, *dependent))
@@ -163,7 +187,9 @@ class Builder:
         name = name or f"{independent}~{dependent}"
         self.couplings.append(PolynomialCoupling(name, (dependent,), (independent,), tuple(map(float, coefficients))))
 
-    def coupling(self, dependent: Sequence[str], independent: Sequence[str], gamma: Callable, name: str = "") -> None:
+    def coupling(
+        self, dependent: Sequence[str], independent: Sequence[str], gamma: JointFunction, name: str = ""
+    ) -> None:
         """q_dependent = gamma(q_independent...), any function."""
         name = name or "~".join((*independent, *dependent))
         self.couplings.append(FunctionCoupling(name, tuple(dependent), tuple(independent), gamma))
@@ -171,7 +197,9 @@ class Builder:
     def mechanism(self) -> Mechanism:
         return Mechanism(
             self.name, tuple(self.bodies), tuple(self.joints), tuple(self.loops), tuple(self.couplings),
-            tuple(self.frames), tuple(self.independent), self.gravity, tuple(self.constrained), self.extras,
+            tuple(self.frames), tuple(self.independent), self.gravity, tuple(self.constrained),
+            actuators=tuple(self.actuators), keyframes=tuple(self.keyframes), end_effectors=tuple(self.end_effectors),
+            world_geometry=tuple(self.world_geometry),
         )  # fmt: skip
 
     def build(self, **options: Any) -> Robot:

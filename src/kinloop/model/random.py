@@ -1,7 +1,7 @@
 """Random mechanisms, the test bed of every law: all joint types, loops, couplings, and mixtures of them.
 
 Loops are closed by construction: joints are drawn at a random position, the bodies' poses follow, and the
-loop frames are placed on both bodies where they meet. That position is kept in `extras["closed_q"]`.
+loop frames are placed on both bodies where they meet. That position is kept as the keyframe "drawn".
 Equal seeds give equal mechanisms.
 """
 
@@ -15,9 +15,9 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.errors import ModelError
+from kinloop.model.frame import WORLD
 from kinloop.model.joints import perpendicular
 from kinloop.model.mechanism import Mechanism
-from kinloop.model.parts import WORLD
 from kinloop.model.sketch import LOOP_JOINTS, SINGLE, TREE_JOINTS, Sketch
 from kinloop.spatial import Transform, axis_rotation
 from kinloop.spatial.transform import Array
@@ -29,7 +29,7 @@ def _tree(s: Sketch, parent: str) -> list[str]:
         out.append(s.body(s.pick((parent, *out))))
     if s.chance(0.3):
         # a massless body between two joints of one freedom, e.g. the cross of a universal joint
-        cross = s.body(s.pick(out), "revolute", figures={})
+        cross = s.body(s.pick(out), "revolute", inertial={})
         out.append(s.body(cross, "revolute"))
     return out
 
@@ -89,8 +89,8 @@ def _planar(s: Sketch, parent: str, links: int | None = None, kind: str | None =
     bodies: list[str] = []
     for k in range(n):
         first = k in (0, cut)
-        figures: dict[str, Any] | None = {} if k == massless else None
-        bodies.append(_bar(s, parent if first else bodies[-1], u, base if first else np.eye(3), figures))
+        inertial: dict[str, Any] | None = {} if k == massless else None
+        bodies.append(_bar(s, parent if first else bodies[-1], u, base if first else np.eye(3), inertial))
     kind = kind or s.pick(("revolute", "revolute", "spherical", "cylindrical"))
     # the loop frame starts on a moving body, where the axes are known to be u
     other = bodies[-1] if cut < n else parent
@@ -103,12 +103,12 @@ def _along(s: Sketch, u: Array) -> Transform:
     return Transform(axis_rotation(u, s.rng.uniform(-np.pi, np.pi)), s.rng.uniform(-0.3, 0.3, 3))
 
 
-def _bar(s: Sketch, parent: str, u: Array, base: Array, figures: Any) -> str:
+def _bar(s: Sketch, parent: str, u: Array, base: Array, inertial: Any) -> str:
     """One link of a flat linkage: hinged about u, or now and then sliding across it."""
     t = perpendicular(u)[0]
     kind = s.joint("prismatic", t) if s.chance(0.1) else s.joint("revolute", u)
     at = _along(s, u)
-    return s.body(parent, kind, Transform(base @ at.R, base @ at.p), figures)
+    return s.body(parent, kind, Transform(base @ at.R, base @ at.p), inertial)
 
 
 def _spatial(s: Sketch, parent: str, kind: str, mobility: int | None = None, ancestor: bool = False) -> list[str]:
@@ -194,7 +194,7 @@ KINDS = (*_FEATURES, "mixed")
 def random_mechanism(
     rng: np.random.Generator, kind: str | None = None, floating: bool | None = None, branches: bool = True
 ) -> Mechanism:
-    """A random mechanism of one of `KINDS` ("mixed" stacks two or three of them), closed at `extras["closed_q"]`.
+    """A random mechanism of one of `KINDS` ("mixed" stacks two or three of them), closed at its one keyframe.
 
     `floating` puts it on a free base, or on the world; `branches` adds bodies of a plain tree here and there.
     """

@@ -12,16 +12,19 @@ from typing import Any
 import numpy as np
 
 from kinloop import scalar as sc
+from kinloop.model.annotations import Keyframe
 from kinloop.model.builder import Builder, joint_type
+from kinloop.model.frame import WORLD
 from kinloop.model.joints import JointType, perpendicular
 from kinloop.model.mechanism import Mechanism
-from kinloop.model.parts import WORLD
 from kinloop.spatial import Transform, quaternion_rotation, rpy_rotation
 from kinloop.spatial.transform import Array
 
 LOOP_JOINTS = ("revolute", "prismatic", "helical", "universal", "spherical", "planar", "cylindrical", "fixed")
 SINGLE = ("revolute", "prismatic", "helical")
 TREE_JOINTS = (*LOOP_JOINTS, "free")
+DRAWN = "drawn"
+"""The keyframe at which a mechanism was drawn: its loops are closed there."""
 
 
 class Sketch:
@@ -40,10 +43,12 @@ class Sketch:
 
     def axis(self) -> Array:
         """A coordinate axis, or any direction."""
+        direction: Array
         if self.chance(0.5):
-            return self.pick((*np.eye(3), *-np.eye(3)))
-        a = self.rng.normal(size=3)
-        return a / np.linalg.norm(a)
+            direction = self.pick((*np.eye(3), *-np.eye(3)))
+            return direction
+        direction = self.rng.normal(size=3)
+        return direction / float(np.linalg.norm(direction))
 
     def rotation(self) -> Array:
         """None, some right angles, or any rotation."""
@@ -87,16 +92,16 @@ class Sketch:
         return {"mass": self.rng.uniform(0.05, 0.5), "com": com, "inertia": inertia}
 
     def body(
-        self, parent: str, kind: str | JointType | None = None, at: Transform | None = None, figures: Any = None
+        self, parent: str, kind: str | JointType | None = None, at: Transform | None = None, inertial: Any = None
     ) -> str:
         """Add a body on `parent`; its name. Joint type, placement and mass are drawn where not given."""
         kind = kind or self.pick((*SINGLE, *SINGLE, *TREE_JOINTS))
         kind = kind if isinstance(kind, JointType) else self.joint(kind)
         at = at or self.place()
-        figures = self.mass() if figures is None else figures
+        inertial = self.mass() if inertial is None else inertial
         name = f"body{len(self.pose)}"
         armature = self.rng.uniform(0.0, 0.1) if kind.nv == 1 and self.chance(0.2) else 0.0
-        joint = self.b.body(name, parent, joint=kind, at=at.p, rotation=at.R, armature=armature, **figures)
+        joint = self.b.body(name, parent, joint=kind, at=at.p, rotation=at.R, armature=armature, **inertial)
         at = self.b.joints[-1].placement
         self.q[joint] = kind.random(self.rng)
         self.pose[name] = self.pose[parent].then(at).then(kind.pose(self.q[joint]))
@@ -153,7 +158,7 @@ class Sketch:
 
     def rotor(self, parent: str) -> str:
         axis = self.axis()
-        return self.body(parent, self.joint("revolute", axis), figures=self.wheel(axis) if self.chance(0.7) else None)
+        return self.body(parent, self.joint("revolute", axis), inertial=self.wheel(axis) if self.chance(0.7) else None)
 
     def finish(self) -> Mechanism:
         """The mechanism, its joints in any regular order, with a few frames."""
@@ -163,5 +168,5 @@ class Sketch:
         m = self.b.mechanism()
         if self.chance(0.5):
             m = replace(m, joints=tuple(m.joints[k] for k in self.rng.permutation(len(m.joints))))
-        m.extras["closed_q"] = np.concatenate([self.q[j.name] for j in m.joints])
-        return m
+        drawn = np.concatenate([self.q[j.name] for j in m.joints])
+        return replace(m, keyframes=(Keyframe(DRAWN, tuple(drawn)),))

@@ -2,43 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from kinloop.model.joints import JointType, Revolute
-from kinloop.model.mechanism import Mechanism, coordinate_names
-from kinloop.model.parts import WORLD, Body, LinearCoupling, LoopJoint, Rod
+from kinloop.model.body import Body
+from kinloop.model.frame import WORLD
+from kinloop.model.joint import Joint, coordinate_names
+from kinloop.model.joints import JointType
+from kinloop.model.mechanism import Mechanism
 from kinloop.spatial import Inertia, Transform, rigid_inertia
+from kinloop.spatial.transform import Array
+
+SYMMETRIC = 1e-12
+"""Relative difference from the inertia of a body of revolution that is rounding."""
+
+CENTRED = 1e-15
+"""Distance [m] of a centre of mass from an axis that is rounding."""
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Topology:
-    """Index tables of a mechanism. Body i is carried by joint i; parent -1 is the world."""
+    """Index tables of a mechanism, and the numbers its dynamics needs. Body i moves on joint i; parent -1 is the world.
 
-    def __init__(self, mechanism: Mechanism) -> None:
-        m = self.mechanism = mechanism
-        self.joints = m.joints
-        self.bodies: tuple[Body, ...] = m.bodies
-        self.body_index = {b.name: i for i, b in enumerate(self.bodies)} | {WORLD: -1}
-        self.joint_index = {j.name: i for i, j in enumerate(self.joints)}
-        self.parent = tuple(self.body_index[j.parent] for j in self.joints)
-        self.types: tuple[JointType, ...] = tuple(j.type for j in self.joints)
-        self.placement: tuple[Transform, ...] = tuple(j.placement for j in self.joints)
-        self.mass = tuple(b.mass for b in self.bodies)
-        self.com = tuple(b.com for b in self.bodies)
-        self.inertia: tuple[Inertia, ...] = tuple(rigid_inertia(b.mass, b.com, b.inertia) for b in self.bodies)
-        self.ratios = {c.name: c.matrix for c in m.couplings if isinstance(c, LinearCoupling)}
-        nq = np.cumsum([0, *(t.nq for t in self.types)])
-        nv = np.cumsum([0, *(t.nv for t in self.types)])
-        self.q_of = tuple(slice(int(a), int(b)) for a, b in pairwise(nq))
-        self.v_of = tuple(slice(int(a), int(b)) for a, b in pairwise(nv))
-        self.body_of = tuple(i for i, t in enumerate(self.types) for _ in range(t.nv))
-        self.nq, self.n_spanning = int(nq[-1]), int(nv[-1])
-        self.armature = np.array([j.armature for j in self.joints for _ in range(j.type.nv)])
-        self.coordinates = tuple(name for j in self.joints for name in coordinate_names(j))
-        self.open: tuple[str, ...] = ()  # figures left open, see model/parameters.py
-        self.spins_unseen = tuple(self._spins_unseen(i) for i in range(len(self)))
+    `mass`, `com`, `inertia`, `placement`, `armature` and `ratios` are the mechanism's own numbers, or symbols where
+    `open` names parameters (`kinloop.model.parameters`). `spins_unseen` tells of every body whether its own
+    angle changes nothing.
+    """
+
+    mechanism: Mechanism
+    joints: tuple[Joint, ...]
+    bodies: tuple[Body, ...]
+    body_index: Mapping[str, int]
+    joint_index: Mapping[str, int]
+    parent: tuple[int, ...]
+    types: tuple[JointType, ...]
+    q_of: tuple[slice, ...]
+    v_of: tuple[slice, ...]
+    body_of: tuple[int, ...]
+    nq: int
+    n_spanning: int
+    coordinates: tuple[str, ...]
+    mass: tuple[Any, ...]
+    com: tuple[Array, ...]
+    inertia: tuple[Inertia, ...]
+    placement: tuple[Transform, ...]
+    armature: Array
+    ratios: Mapping[str, Array]
+    spins_unseen: tuple[bool, ...]
+    open: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(m: Mechanism) -> Topology:
+        """The tables of a mechanism, with its own numbers."""
+        body_index = {b.name: i for i, b in enumerate(m.bodies)} | {WORLD: -1}
+        types = tuple(j.type for j in m.joints)
+        nq = np.cumsum([0, *(t.nq for t in types)])
+        nv = np.cumsum([0, *(t.nv for t in types)])
+        return Topology(
+            mechanism=m,
+            joints=m.joints,
+            bodies=m.bodies,
+            body_index=body_index,
+            joint_index={j.name: i for i, j in enumerate(m.joints)},
+            parent=tuple(body_index[j.parent] for j in m.joints),
+            types=types,
+            q_of=tuple(slice(int(a), int(b)) for a, b in pairwise(nq)),
+            v_of=tuple(slice(int(a), int(b)) for a, b in pairwise(nv)),
+            body_of=tuple(i for i, t in enumerate(types) for _ in range(t.nv)),
+            nq=int(nq[-1]),
+            n_spanning=int(nv[-1]),
+            coordinates=tuple(name for j in m.joints for name in coordinate_names(j)),
+            mass=tuple(b.mass for b in m.bodies),
+            com=tuple(b.com for b in m.bodies),
+            inertia=tuple(rigid_inertia(b.mass, b.com, b.inertia) for b in m.bodies),
+            placement=tuple(j.placement for j in m.joints),
+            armature=np.array([j.armature for j in m.joints for _ in range(j.type.nv)]),
+            ratios={c.name: c.ratios for c in m.closures if c.ratios is not None},
+            spins_unseen=tuple(_spins_unseen(m, j, b) for j, b in zip(m.joints, m.bodies, strict=True)),
+        )
 
     def __len__(self) -> int:
         return len(self.bodies)
@@ -59,20 +104,31 @@ class Topology:
             k += 1
         return (a[k - 1] if k else -1), a[k:], b[k:]
 
-    def neutral(self) -> np.ndarray:
+    def places(self, joints: Sequence[str]) -> tuple[list[int], list[int]]:
+        """Where the named joints sit, one after the other, in q and in the spanning velocity."""
+        index = [self.joint_index[name] for name in joints]
+        positions = [k for i in index for k in range(self.q_of[i].start, self.q_of[i].stop)]
+        return positions, [k for i in index for k in range(self.v_of[i].start, self.v_of[i].stop)]
+
+    @property
+    def floating_bases(self) -> list[int]:
+        """Bodies that move freely in the world."""
+        return [i for i, t in enumerate(self.types) if t.is_free and self.parent[i] < 0]
+
+    def neutral(self) -> Array:
         """Every joint at its home: where the mechanism is drawn, else the neutral position of its type."""
         homes = [j.type.neutral() if j.home is None else np.array(j.home) for j in self.joints]
         return np.concatenate(homes or [np.zeros(0)])
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
+    def random(self, rng: np.random.Generator) -> Array:
         return np.concatenate([t.random(rng) for t in self.types] or [np.zeros(0)])
 
-    def integrate(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
+    def integrate(self, q: Array, step: Array) -> Array:
         """q after the spanning step `step` (velocity times time), joint by joint on its own manifold."""
         parts = [t.integrate(q[a], step[b]) for t, a, b in zip(self.types, self.q_of, self.v_of, strict=True)]
         return np.concatenate(parts or [np.zeros(0)])
 
-    def moved(self, bodies: Sequence[int], q: np.ndarray, step: np.ndarray) -> np.ndarray:
+    def moved(self, bodies: Sequence[int], q: Array, step: Array) -> Array:
         """q with the joints of some bodies moved by a spanning step and normalized, the others as they are."""
         out = np.array(q, dtype=float)
         for i in bodies:
@@ -80,26 +136,24 @@ class Topology:
             out[a] = kind.normalized(kind.integrate(out[a], step[self.v_of[i]]))
         return out
 
-    def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
+    def difference(self, q0: Array, q1: Array) -> Array:
         parts = [t.difference(q0[a], q1[a]) for t, a in zip(self.types, self.q_of, strict=True)]
         return np.concatenate(parts or [np.zeros(0)])
 
-    def normalized(self, q: np.ndarray) -> np.ndarray:
+    def normalized(self, q: Array) -> Array:
         parts = [t.normalized(q[a]) for t, a in zip(self.types, self.q_of, strict=True)]
         return np.concatenate(parts or [np.zeros(0)])
 
-    def _spins_unseen(self, i: int) -> bool:
-        """A body symmetric about its own revolute axis that carries nothing: its angle changes nothing."""
-        kind, body = self.types[i], self.bodies[i]
-        if not isinstance(kind, Revolute) or i in self.parent:
-            return False
-        for loop in self.mechanism.loops:
-            if isinstance(loop, LoopJoint | Rod) and body.name in (loop.predecessor, loop.successor):
-                return False
-        axis = np.array(kind.axis)
-        turn = np.eye(3) - np.outer(axis, axis)
-        I = body.inertia
-        across = np.trace(turn @ I @ turn) / 2
-        symmetric = across * turn + (axis @ I @ axis) * np.outer(axis, axis)
-        scale = float(np.max(np.abs(I))) + 1e-300
-        return bool(np.max(np.abs(I - symmetric)) <= 1e-12 * scale and np.max(np.abs(turn @ body.com)) <= 1e-15)
+
+def _spins_unseen(m: Mechanism, joint: Joint, body: Body) -> bool:
+    """A body symmetric about its own axis of rotation that nothing else holds: its angle changes nothing."""
+    spin = joint.type.spin_axis
+    if spin is None or body.name in m.parents or any(closure.touches(body.name) for closure in m.closures):
+        return False
+    axis = np.array(spin)
+    turn = np.eye(3) - np.outer(axis, axis)
+    I = body.inertia
+    across = np.trace(turn @ I @ turn) / 2
+    symmetric = across * turn + (axis @ I @ axis) * np.outer(axis, axis)
+    scale = float(np.max(np.abs(I))) + 1e-300
+    return bool(np.max(np.abs(I - symmetric)) <= SYMMETRIC * scale and np.max(np.abs(turn @ body.com)) <= CENTRED)

@@ -1,6 +1,6 @@
 """Planar and spatial linkages.
 
-The first five have the figures of generalized_rbda (ROAM Lab, MIT licence, commit 45fa7c4). Bodies of theirs
+The first five have the parameters of generalized_rbda (ROAM Lab, MIT licence, commit 45fa7c4). Bodies of theirs
 that no distribution of mass can have, taken as published: link1 and link2 of `double_pendulum` (the second
 has 0.2 about z and 0.015 about x and y together), and all bodies of `planar_leg_linkage`, a planar model with
 inertia about z only.
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kinloop.model import Builder
-from kinloop.robots.solids import bar, box
+from kinloop.robots.solid_inertias import bar, box
 
 
 def double_pendulum() -> Builder:
@@ -79,7 +79,7 @@ def planar_leg_linkage(name: str = "planar_leg_linkage") -> Builder:
     b.independent = [driver]
     if name == "planar_leg_linkage":
         b.frame("end-effector", "foot", (0.127, 0, 0))
-        b.extras["end_effectors"] = ("end-effector",)
+        b.end_effectors.append("end-effector")
     return b
 
 

@@ -1,4 +1,4 @@
-"""Robots with published figures, from tables in `data/`.
+"""Robots with published parameters, from tables in `data/`.
 
 Inertials that no distribution of mass can have, taken as published (`accept_inertia` in the tables): the
 rotors of JVRC-1 and the hip links of Mini Cheetah, whose largest principal moment exceeds the sum of the others.
@@ -7,7 +7,7 @@ rotors of JVRC-1 and the hip links of Mini Cheetah, whose largest principal mome
 from __future__ import annotations
 
 from kinloop.model import Builder
-from kinloop.robots.table import from_table
+from kinloop.robots.body_tables import from_table
 
 
 def mini_cheetah() -> Builder:

@@ -2,7 +2,7 @@
 
 Hip: two cranks on the hip clamp push two rods that end on the thigh, which hangs in a gimbal below them.
 Knee and ankle: the mean of two cranks turns the shin, their difference pulls the foot by a rod along it.
-Cranks turn with their rotors, geared down by N. Figures: generalized_rbda (ROAM Lab, MIT licence, commit
+Cranks turn with their rotors, geared down by N. Parameters: generalized_rbda (ROAM Lab, MIT licence, commit
 45fa7c4), differentials as derived there from the geometry.
 """
 
@@ -12,9 +12,13 @@ from dataclasses import dataclass
 from math import radians
 from typing import Any
 
+import numpy as np
+
 from kinloop import scalar as sc
-from kinloop.model import Builder
-from kinloop.robots.table import add_table, read, symmetric
+from kinloop.model import Builder, Topology
+from kinloop.model.loops.picture import BarEnds, BarPicture
+from kinloop.robots.body_tables import add_table, read, symmetric
+from kinloop.spatial.transform import Array
 
 GEAR = 6.0
 
@@ -46,6 +50,29 @@ class HipDifferential:
             for rotor, side in ((rotor_1, 1.0), (rotor_2, -1.0))
         ]
 
+    def bars(self, top: Topology, joints: list[int]) -> list[BarPicture]:
+        """Cranks and rods, in the clamp's frame; `joints` are the two rotors, the gimbal and the thigh."""
+        clamp, origin = top.parent[joints[0]], np.array(top.placement[joints[2]].p, dtype=float)
+        place = [top.q_of[i].start for i in joints]
+
+        def side_of(k: int, side: float) -> list[BarPicture]:
+            pivot = origin + np.array([0.0, side * self.offset, self.height])
+
+            def tip(q: Array) -> Array:
+                x: Array = origin + np.array(self.crank_tip(q[place[k]], side), dtype=float)
+                return x
+
+            def end(q: Array) -> Array:
+                x: Array = origin + np.array(self.thigh_point(q[place[2]], q[place[3]], side), dtype=float)
+                return x
+
+            return [
+                crank_bar(f"crank{k + 1}", clamp, lambda q: (pivot, tip(q))),
+                rod_bar(f"rod{k + 1}", clamp, lambda q: (tip(q), end(q))),
+            ]
+
+        return side_of(0, 1.0) + side_of(1, -1.0)
+
 
 @dataclass(frozen=True)
 class KneeAnkleDifferential:
@@ -73,6 +100,35 @@ class KneeAnkleDifferential:
     def __call__(self, rotor_1: Any, rotor_2: Any, shin: Any, foot: Any) -> list[Any]:
         mean = (rotor_1 + rotor_2) / (2.0 * self.gear)
         return [stretch(self.crank_tip(rotor_1, rotor_2), self.foot_point(foot), self.rod), shin - mean]
+
+    def bars(self, top: Topology, joints: list[int]) -> list[BarPicture]:
+        """Crank and rod, in the shin's frame, whose z points from ankle to knee and whose y is the knee's axis."""
+        place = [top.q_of[i].start for i in joints]
+
+        def flat(x: float, y: float) -> Array:
+            return np.array([-float(y), 0.0, -float(x)])
+
+        def tip(q: Array) -> Array:
+            return flat(*self.crank_tip(q[place[0]], q[place[1]]))
+
+        def end(q: Array) -> Array:
+            return flat(*self.foot_point(q[place[3]]))
+
+        pivot = flat(self.pivot * np.cos(self.pivot_angle), self.pivot * np.sin(self.pivot_angle))
+        return [
+            crank_bar("crank", joints[2], lambda q: (pivot, tip(q))),
+            rod_bar("rod", joints[2], lambda q: (tip(q), end(q))),
+        ]
+
+
+def crank_bar(name: str, body: int, ends: BarEnds) -> BarPicture:
+    """How a crank on a body looks."""
+    return BarPicture(name, (body, body), ends, crank=True, width=1.2)
+
+
+def rod_bar(name: str, body: int, ends: BarEnds) -> BarPicture:
+    """How a rod looks whose ends are given in the frame of one body."""
+    return BarPicture(name, (body, body), ends, width=0.8)
 
 
 def stretch(a: tuple[Any, ...], b: tuple[Any, ...], length: float) -> Any:
@@ -107,8 +163,8 @@ _FOOT = _link(0.1025, (0.0042, 0, -0.0251), 9.4e-05, 0.0001773, 9.01e-05, 0, -3.
 def _leg(b: Builder, side: str, y: float) -> None:
     clamp, gimbal, thigh, shin, foot = (f"{side}-{part}" for part in ("hip-clamp", "gimbal", "thigh", "shin", "foot"))
 
-    def add(part: str, parent: str, joint: str, **figures: Any) -> str:
-        return b.body(f"{side}-{part}", parent, joint_name=joint, **figures)
+    def add(part: str, parent: str, joint: str, **parameters: Any) -> str:
+        return b.body(f"{side}-{part}", parent, joint_name=joint, **parameters)
 
     yaw = add("hip-clamp", "torso", f"torso-to-{clamp}", axis="z", at=(0, y, -0.087), **_CLAMP)
     motor = add("hip-clamp-rotor", "torso", f"torso-to-{clamp}-rotor", at=(0, y, -0.026), rotation=_DOWN, **_ROTOR)
@@ -139,7 +195,7 @@ def tello(name: str = "tello") -> Builder:
     b.body("torso", joint="free", joint_name="torso-to-ground", **_TORSO)
     _leg(b, "left", 0.126)
     _leg(b, "right", -0.126)
-    b.extras["end_effectors"] = ("left-toe_contact",)
+    b.end_effectors.append("left-toe_contact")
     return b
 
 

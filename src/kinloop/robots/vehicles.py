@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from kinloop.model import Builder
-from kinloop.robots.solids import bar, box, disc
+import numpy as np
+
+from kinloop.model import Builder, Geometry, pose
+from kinloop.robots.solid_inertias import bar, box, disc
 
 _CORNERS = (("front_left", 1, 1), ("front_right", 1, -1), ("rear_left", -1, 1), ("rear_right", -1, -1))
 
@@ -15,10 +17,10 @@ def _chassis(name: str, mass: float, x: float, y: float, z: float) -> Builder:
 
 
 def _wheel(b: Builder, name: str, carrier: str, at: tuple[float, float, float], mass: float, radius: float) -> str:
-    """A wheel about y, and the frame where it touches level ground when the vehicle stands level."""
-    joint = b.body(f"{name}_wheel", carrier, axis="y", at=at, **disc(mass, radius, 0.4 * radius, "y"))
-    b.extras.setdefault("wheel_radius", {})[f"{name}_wheel"] = radius
-    return joint
+    """A wheel that turns about y, drawn as the disc it is; returns its joint's name."""
+    width = 0.4 * radius
+    shape = Geometry("cylinder", (radius, width), pose(rpy=(np.pi / 2, 0.0, 0.0)), role="visual")
+    return b.body(f"{name}_wheel", carrier, axis="y", at=at, geometry=(shape,), **disc(mass, radius, width, "y"))
 
 
 def wishbone() -> Builder:

@@ -19,6 +19,7 @@ from kinloop.scalar.elementary import (
     exp,
     floor,
     is_symbolic,
+    largest,
     log,
     logical_and,
     logical_not,
@@ -36,7 +37,7 @@ from kinloop.scalar.symbol import Array, Symbol
 from kinloop.scalar.tracing import Function, substitute, trace
 
 __all__ = [
-    "Array", "Function", "Graph", "Symbol", "abs", "acos", "asin", "atan", "atan2", "cos", "exp",
-    "floor", "is_symbolic", "jacobian", "jvp", "log", "logical_and", "logical_not", "logical_or", "maximum", "minimum",
-    "repeat", "sin", "sqrt", "substitute", "tan", "trace", "unrolled", "vjp", "where",
+    "Array", "Function", "Graph", "Symbol", "abs", "acos", "asin", "atan", "atan2", "cos", "exp", "floor",
+    "is_symbolic", "jacobian", "jvp", "largest", "log", "logical_and", "logical_not", "logical_or", "maximum",
+    "minimum", "repeat", "sin", "sqrt", "substitute", "tan", "trace", "unrolled", "vjp", "where",
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -119,6 +119,17 @@ def minimum(a: Any, b: Any) -> Any:
 
 def maximum(a: Any, b: Any) -> Any:
     return _apply("maximum", a, b)
+
+
+def largest(values: Sequence[Any], start: Any = 0.0) -> Any:
+    """max(start, |values|...) that lets a nan through."""
+    out = start
+    for x in values:
+        if isinstance(x, Symbol) or isinstance(out, Symbol):
+            out = maximum(out, absolute(x))
+        else:
+            out = float(np.maximum(out, abs(x)))
+    return out
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:

@@ -1,12 +1,32 @@
-"""Simulation: integrators on closed loops, contact, actuation, rollouts of whole batches."""
+"""Simulation: integrators on closed loops, contact, actuators, rollouts of whole batches.
 
-from kinloop.sim.actuation import Motor
+What a user calls:
+
+- `simulator`: `Simulator`, which steps a state and rolls out batches.
+- `state`: `State`, a batch of states. `rollout`: `Rollout`, what was recorded; `load`. `status`: `Status`.
+- `actuators`: `Motor`, and all other forces at joints. `controls`: what controls a rollout may be given.
+- `gym`, `tasks`: environments for learning, and an example (imported where gymnasium is installed).
+
+What happens inside:
+
+- `smooth_motion`: accelerations between impacts. `turning_axes`: velocities of free bodies in axes that rest.
+- `integrators`: how states move on in time, one file each.
+- `contact`: the ground, what touches it, the stops of joints, and the solver for their impulses.
+- `charts`: which coordinates are independent, and how they change on the way.
+- `stepper`: one step as the function that is traced; `watch`: what it keeps on every batch row besides the state.
+- `engine`: the kernels in certain charts. `batch`: a batch of rows on its way through them.
+- `recorder`: fills the arrays of a `Rollout`. `parquet`: rollouts as tables.
+"""
+
+from kinloop.sim.actuators import Motor
 from kinloop.sim.contact.candidates import ContactPoint, box_corners, capsule_ends
 from kinloop.sim.contact.ground import HeightField, Plane
-from kinloop.sim.rollout import Rollout, State, load
+from kinloop.sim.rollout import Rollout, load
 from kinloop.sim.simulator import Simulator
+from kinloop.sim.state import State
+from kinloop.sim.status import Status
 
 __all__ = [
-    "ContactPoint", "HeightField", "Motor", "Plane", "Rollout", "Simulator", "State", "box_corners", "capsule_ends",
-    "load",
+    "ContactPoint", "HeightField", "Motor", "Plane", "Rollout", "Simulator", "State", "Status", "box_corners",
+    "capsule_ends", "load",
 ]  # fmt: skip

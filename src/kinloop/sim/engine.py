@@ -1,138 +1,119 @@
-"""Step kernels: one per choice of charts, and the loop that runs them over many steps."""
+"""The kernels of a simulation: one set per choice of charts, and the loop that runs the step over a batch."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kinloop import compiler
 from kinloop import scalar as sc
-from kinloop.clusters import ClusterTree
-from kinloop.compute import function_digests
-from kinloop.constraints import rows_of
-from kinloop.model.facts import facts
+from kinloop.algorithms.quantities import ask
+from kinloop.clusters.closing import closest, project_velocity
+from kinloop.errors import MethodError
+from kinloop.kernels import Computed, charts_key
 from kinloop.robot import Robot
-from kinloop.sim.actuation import Drive, implicit_tree
 from kinloop.sim.charts.gauge import Gauge
-from kinloop.sim.integrators.stepper import Stepper
+from kinloop.sim.smooth_motion import state_rate
+from kinloop.sim.stepper import StepMethod, Stepper, StepState, System
 from kinloop.spatial.transform import Array
 
-FEEDBACK = ("q", "v", "qd", "watch", "memory")
+if TYPE_CHECKING:
+    from kinloop.sim.integrators.integrator import Integrator
 
-
-def charts_key(tree: ClusterTree) -> tuple:
-    """What tells the charts of two trees apart."""
-    return tuple((c.chart.rows, c.chart.dependent, c.chart.blocks) for c in tree if c.parts)
+FEEDBACK = {name: f"{name}_next" for name in StepState._fields}
+"""Inputs of a step kernel that are its outputs of the step before."""
 
 
 class Engine:
-    """The step of a robot in certain charts, compiled, and what is needed to read its states."""
+    """A system in certain charts: its kernels, made when first asked for, and its robot, whose v is in these charts."""
 
-    def __init__(
-        self, robot: Robot, tree: ClusterTree, drive: Drive, samples: dict, dt: float, method: str, contact: Any,
-        substeps: int = 1,
-    ) -> None:  # fmt: skip
-        self.tree, self.independent = tree, np.array(tree.independent_dofs, dtype=int)
+    def __init__(self, robot: Robot, system: System, integrator: Integrator, samples: dict[int, list[Array]]) -> None:
+        tree = system.tree
+        self.system, self.integrator, self.tree = system, integrator, tree
+        self.independent = np.array(tree.independent_dofs, dtype=int)
         self.charts = charts_key(tree)
-        self.robot = Robot(robot.mechanism, robot.backend, _tree=tree)
+        # in the same charts on the robot's own tree: quantities are traced by what is written in their rooms alone
+        self.robot = Robot.from_tree(robot.tree.with_charts({c.index: c.chart for c in tree}), robot.backend)
         self.gauge = Gauge(tree, samples)
-        implicit = implicit_tree(tree, drive, dt) if method == "semi_implicit" else tree
-        self.stepper = Stepper(implicit, tree, drive, self.gauge, dt, method, contact, substeps)
-        self._base = (facts(robot.mechanism), function_digests(tree), self.charts)
         numbers = (tuple(map(tuple, self.gauge.scale.values())), tuple(self.gauge.typical.values()))
-        self._key = (*self._base, drive.key, numbers, dt, method, substeps, contact.key if contact else None)
-        self._step: Any = None
+        contact = system.contact.key if system.contact else None
+        self._key = (system.drive.key, numbers, system.dt, integrator.key, contact)
         self._loops: Any = None
 
-    @property
+    @cached_property
     def step(self) -> Any:
         """The kernel of one step."""
-        if self._step is None:
-            self._step = self.kernel("step", self.stepper, self.stepper.inputs())
-        return self._step
+        if not isinstance(self.integrator, StepMethod):
+            raise MethodError(f"the {self.integrator.name} integrator has no single step; use rollout")
+        stepper = Stepper(self.system, self.integrator, self.gauge)
+        return self.kernel("step", stepper, stepper.inputs())
 
     @cached_property
-    def velocities(self) -> Any:
-        """Spanning velocities for (q, v): a kernel, where there is a compiler."""
-        if self.robot.backend != "kernel" or not compiler.available():
-            return self.robot.spanning_velocity
-        return self.robot.compile("spanning_velocity")
+    def rate(self) -> Any:
+        """The kernel of dq/dt and dqd/dt at (q, qd, u), near closed loops: f(P(x)) of `smooth_motion`."""
+        tree, drive = self.tree, self.system.drive
 
-    def kernel(self, name: str, call: Any, inputs: dict[str, int]) -> Any:
+        def rate(q: Array, qd: Array, u: Array) -> dict[str, Any]:
+            rates = state_rate(tree, drive, (q, qd), u)
+            return {"dq": rates[0], "dqd": rates[1]}
+
+        return self.kernel("rate", rate, self._spanning_sizes | {"u": len(drive.motors)})
+
+    @cached_property
+    def projection(self) -> Any:
+        """The kernel of the closed state nearest to (q, qd): P(x) of `smooth_motion`, and the gauge there."""
+
+        def project(q: Array, qd: Array) -> dict[str, Any]:
+            q, _ = closest(self.tree, q)
+            qd = project_velocity(self.tree, q, qd)
+            reach, volume = self.gauge(q)
+            gauge = np.array([reach, volume])
+            return {"q_on": np.asarray(q), "qd_on": np.asarray(qd), "gauge": gauge}
+
+        return self.kernel("project", project, self._spanning_sizes)
+
+    @property
+    def _spanning_sizes(self) -> dict[str, int]:
+        return {"q": self.tree.top.nq, "qd": self.tree.top.n_spanning}
+
+    @cached_property
+    def velocities(self) -> Computed:
+        """Spanning velocities for (q, v)."""
+        return self.robot.kernels.answer(ask(self.tree.top, "spanning_velocity"))
+
+    def kernel(self, name: str, call: Callable[..., Any], inputs: dict[str, int]) -> Computed:
         """A kernel of this robot in these charts, or the same call on numbers where there is no compiler."""
-        key = (name, *self._key)
-        if self.robot.backend != "kernel" or not compiler.available():
-            return Interpreted(call, inputs)
-        return compiler.load_or_compile(key, lambda: sc.trace(call, inputs), name=name)
+        return self.robot.kernels.make(name, call, inputs, key=self._key, sources=("sim",))
 
     def loop_error(self, q: Array) -> Array:
         """max |phi| of every loop and coupling (..., loops)."""
-        m, top = self.robot.mechanism, self.tree.top
-        parts: list[Any] = [*m.loops, *m.couplings]
+        top, parts = self.tree.top, self.robot.mechanism.closures
         if not parts:
             return np.zeros((*q.shape[:-1], 0))
         if self._loops is None:
 
             def errors(q: Array) -> dict[str, Any]:
-                return {"error": np.array([_largest(rows_of(top, p, q).phi) for p in parts])}
+                return {"error": np.array([sc.largest(list(p.rows(top, q).phi)) for p in parts])}
 
             self._loops = self.kernel("loop_error", errors, {"q": top.nq})
-        return self._loops(q)
+        error: Array = self._loops(q)
+        return error
 
     def advance(
-        self, state: Mapping[str, Array], u: Array, until: Array, steps: int, every: int, keep: tuple[str, ...],
+        self, state: StepState, u: Array, until: Array, steps: int, every: int, keep: tuple[str, ...],
         threads: int | None,
-    ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
-        """`steps` steps of all rows under u (B, steps or 1, nu): the last state, and outputs kept (B, n, ...)."""
-        state = {name: np.ascontiguousarray(state[name]) for name in FEEDBACK}
-        if isinstance(self.step, Interpreted):
-            return self._interpreted(state, u, until, steps, every, keep)
+    ) -> tuple[StepState, dict[str, Array]]:  # fmt: skip
+        """`steps` steps of batch rows under u (B, steps or 1, nu): their last state, and outputs `keep` (B, n, ...).
+
+        Rows stop where they have taken `until` (B, 1) steps in all; outputs are kept after every `every`-th step.
+        """
+        state = StepState(*map(np.ascontiguousarray, state))
         held = u.shape[1] == 1
         out = self.step.iterate(
-            *state.values(), np.ascontiguousarray(u[:, 0] if held else u[:, :steps]), until,
-            steps=steps, feedback={name: f"{name}_next" for name in FEEDBACK}, stepped=() if held else ("u",),
-            every=every if keep else steps, threads=threads,
+            *state, np.ascontiguousarray(u[:, 0] if held else u[:, :steps]), until,
+            steps=steps, feedback=FEEDBACK, stepped=() if held else ("u",), every=every if keep else steps,
+            threads=threads,
         )  # fmt: skip
-        return {name: out[f"{name}_next"] for name in FEEDBACK}, {name: out[name] for name in keep}
-
-    def _interpreted(
-        self, state: dict[str, Array], u: Array, until: Array, steps: int, every: int, keep: tuple[str, ...]
-    ) -> tuple[dict[str, Array], dict[str, Array]]:
-        kept: dict[str, list[Array]] = {name: [] for name in keep}
-        for k in range(steps):
-            row = u[:, min(k, u.shape[1] - 1)]
-            out = dict(zip(self.step.outputs, self.step(*state.values(), row, until), strict=True))
-            state = {name: out[f"{name}_next"] for name in FEEDBACK}
-            if (k + 1) % every == 0:
-                for name in keep:
-                    kept[name].append(out[name])
-        return state, {name: np.stack(x, axis=1) for name, x in kept.items() if x}
-
-
-def _largest(phi: Array) -> Any:
-    out: Any = 0.0
-    for x in phi:
-        out = sc.maximum(out, sc.abs(x))
-    return out
-
-
-class Interpreted:
-    """The same call as a kernel's, row by row on numbers: for machines without llvmlite, and for debuggers."""
-
-    def __init__(self, call: Any, inputs: dict[str, int]) -> None:
-        self.call = call
-        probe = sc.trace(call, inputs)
-        self.outputs = {name: out.shape for name, out in probe.outputs.items()}
-
-    def __call__(self, *args: Array, threads: int | None = None) -> Any:
-        lead = np.broadcast_shapes(*(np.shape(a)[:-1] for a in args))
-        spread = [np.broadcast_to(a, (*lead, np.shape(a)[-1])) for a in args]
-        out = [np.empty((*lead, *shape)) for shape in self.outputs.values()]
-        with np.errstate(all="ignore"):
-            for k in np.ndindex(lead):
-                for x, name in zip(out, (row := self.call(*(a[k] for a in spread))), strict=True):
-                    x[k] = row[name]
-        return out[0] if len(out) == 1 else tuple(out)
+        return StepState(*(out[name] for name in FEEDBACK.values())), {name: out[name] for name in keep}

@@ -1,7 +1,7 @@
 """Gymnasium: a native vector environment around the simulator's step; `pip install kinloop[gym]`.
 
-All rows step in one kernel call. A row that ends is set back on its own at the next step, as gymnasium's
-NEXT_STEP mode has it; a row that diverges ends, and says so in its info.
+Every environment is a batch row, and all step in one kernel call. An environment that ends is set back on its own at
+the next step, as gymnasium's NEXT_STEP mode has it; one that diverges ends, and says so in its info.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from kinloop.sim.rollout import State
 from kinloop.sim.simulator import Simulator
+from kinloop.sim.state import State
 from kinloop.spatial.transform import Array
 
 try:
@@ -24,7 +25,7 @@ except ImportError as error:  # pragma: no cover
 class Task:
     """What to learn: where episodes begin, what controls mean, what is seen, what is rewarded, when they end.
 
-    Every method takes and returns arrays with one line per row. `sim` is the simulator, `hold` the number
+    Every method takes and returns arrays with one line per environment. `sim` is the simulator, `hold` the number
     of its steps that one action lasts, `limit` the number of actions in an episode.
     """
 
@@ -34,8 +35,8 @@ class Task:
     observation_size: int
     action_size: int
 
-    def start(self, rows: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Closed positions q and independent velocities v to begin with."""
+    def start(self, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Closed positions q and independent velocities v for so many environments to begin with."""
         raise NotImplementedError
 
     def controls(self, action: Array) -> Array:
@@ -43,17 +44,20 @@ class Task:
         raise NotImplementedError
 
     def observe(self, state: State, action: Array) -> Array:
+        """What is seen of states after actions."""
         raise NotImplementedError
 
     def reward(self, state: State, action: Array) -> Array:
+        """The reward for states after actions."""
         raise NotImplementedError
 
     def ended(self, state: State) -> Array:
+        """Whether episodes end at states."""
         raise NotImplementedError
 
 
 class KinloopVectorEnv(gymnasium.vector.VectorEnv):
-    """A batch of rows of one task, stepped natively."""
+    """A batch of environments of one task, stepped natively."""
 
     metadata: dict[str, Any] = {"autoreset_mode": gymnasium.vector.AutoresetMode.NEXT_STEP, "render_modes": []}
 
@@ -71,27 +75,28 @@ class KinloopVectorEnv(gymnasium.vector.VectorEnv):
         self._count = np.zeros(self.num_envs, dtype=int)
         self._over = np.zeros(self.num_envs, dtype=bool)
 
-    def reset(self, *, seed: Any = None, options: dict | None = None) -> tuple[Array, dict]:
-        """All rows at new starts; with options={"reset_mask": mask} only those rows."""
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        """All environments at new starts; with options={"reset_mask": mask} only those."""
         super().reset(seed=seed)
         mask = None if options is None else options.get("reset_mask")
         self._begin(np.ones(self.num_envs, dtype=bool) if mask is None else np.asarray(mask, dtype=bool))
         return self._observe(), {}
 
-    def _begin(self, rows: Array) -> None:
-        n = int(np.sum(rows))
+    def _begin(self, which: Array) -> None:
+        """Put the environments `which` at new starts."""
+        n = int(np.sum(which))
         if n:
             fresh = self.task.sim.state(*self.task.start(n, self.np_random))
             if self._state is None:
                 self._state = fresh.repeated(self.num_envs)
-            for old, new in zip(_parts(self._state), _parts(fresh), strict=True):
-                old[rows] = new
-        self._action[rows] = 0.0
-        self._count[rows] = 0
-        self._over[rows] = False
+            for old, new in zip(self._state.arrays(), fresh.arrays(), strict=True):
+                old[which] = new
+        self._action[which] = 0.0
+        self._count[which] = 0
+        self._over[which] = False
 
-    def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict]:
-        """One action of all rows; rows that had ended begin anew instead."""
+    def step(self, actions: ArrayLike) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        """One action of all environments; those that had ended begin anew instead."""
         assert self._state is not None, "call reset first"
         actions = np.asarray(actions, dtype=float).reshape(self.num_envs, -1)
         anew = self._over.copy()
@@ -116,26 +121,22 @@ class KinloopVectorEnv(gymnasium.vector.VectorEnv):
         return np.ascontiguousarray(self.task.observe(self._state, self._action), dtype=np.float64)
 
 
-def _parts(s: State) -> tuple[Array, ...]:
-    return s.q, s.qd, s.t, s.ok, s.memory
-
-
 class KinloopEnv(gymnasium.Env):
-    """One row of a task as a plain environment: what gymnasium's checker and its wrappers take."""
+    """A single environment of a task: what gymnasium's checker and its wrappers take."""
 
     metadata: dict[str, Any] = {"render_modes": []}
 
     def __init__(self, task: Task) -> None:
-        self._rows = KinloopVectorEnv(task, 1)
-        self.observation_space = self._rows.single_observation_space
-        self.action_space = self._rows.single_action_space
+        self._batch = KinloopVectorEnv(task, 1)
+        self.observation_space = self._batch.single_observation_space
+        self.action_space = self._batch.single_action_space
 
-    def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[Array, dict]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         super().reset(seed=seed)
-        self._rows.np_random = self.np_random
-        observation, info = self._rows.reset()
+        self._batch.np_random = self.np_random
+        observation, info = self._batch.reset()
         return observation[0], info
 
-    def step(self, action: Any) -> tuple[Array, float, bool, bool, dict]:
-        observation, reward, ended, cut, info = self._rows.step(np.asarray(action)[None])
+    def step(self, action: ArrayLike) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+        observation, reward, ended, cut, info = self._batch.step(np.asarray(action)[None])
         return observation[0], float(reward[0]), bool(ended[0]), bool(cut[0]), {"diverged": bool(info["diverged"][0])}

@@ -1,8 +1,9 @@
-"""Rollouts as Parquet tables: one line per row and recorded time, one column per number."""
+"""Rollouts as Parquet tables: one line per batch row and recorded time, one column per number."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ def arrow() -> tuple[Any, Any]:
 
 
 def write_parquet(r: Rollout, path: Path) -> None:
-    """Write a rollout: columns `row` and `t`, its records, and what is said once per row on every line of it."""
+    """Write a rollout: columns `row` (the batch row) and `t`, its records, and on every line what is said per row."""
     pa, pq = arrow()
     rows, times = len(r.status), len(r.t)
     if not times:
@@ -75,6 +76,6 @@ def read_parquet(path: Path) -> dict[str, Array]:
     return out
 
 
-def _columns(name: str, shape: Any) -> list[str]:
+def _columns(name: str, shape: Sequence[int]) -> list[str]:
     """Names of the columns of a quantity: `name`, `name[2]`, `name[2,0]`."""
     return [name if not place else f"{name}[{','.join(map(str, place))}]" for place in np.ndindex(*shape)]

@@ -1,48 +1,55 @@
-"""Recording: what the kernel gives, and what is computed afterwards from recorded states, chunk by chunk."""
+"""Recording a rollout: what kernels give, and what is computed afterwards from recorded states, chunk by chunk."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kinloop.errors import MethodError
-from kinloop.sim.batch import NEAR, Rows
+from kinloop.sim.actuators import spring_energy
+from kinloop.sim.charts.thresholds import NEARLY_SINGULAR
 from kinloop.sim.engine import Engine
-from kinloop.sim.rollout import Rollout, State
+from kinloop.sim.rollout import Rollout
+from kinloop.sim.state import State
+from kinloop.sim.status import Status
 from kinloop.spatial.transform import Array
 
 if TYPE_CHECKING:
+    from kinloop.sim.batch import Batch
     from kinloop.sim.simulator import Simulator
 
 DERIVED = ("q", "v", "qd", "energy", "kinetic_energy", "potential_energy", "loop_error")
+"""What can be recorded of every simulation: computed from states."""
+
 CONTACT = ("contact_force", "gap", "residual", "joint_impulse")
+"""What can be recorded besides where there is contact: outputs of the step kernel."""
 
 
 class Recorder:
-    """Arrays (B, N, ...) that fill as rows proceed; a row that stops keeps its last values."""
+    """Arrays (B, N, ...) that fill as batch rows proceed; a row that stops keeps its last values."""
 
-    def __init__(self, sim: Simulator, names: tuple[str, ...], every: int, steps: int, rows: int) -> None:
+    def __init__(self, sim: Simulator, names: Sequence[str], every: int, steps: int, rows: int) -> None:
         allowed = DERIVED + (CONTACT if sim.contact else ())
         for name in names:
             if name not in allowed:
                 raise MethodError(f"cannot record {name!r}; this simulator records {', '.join(allowed)}")
         if every < 1:
             raise MethodError(f"every must be at least 1, received {every}")
-        self.sim, self.names, self.every, self.steps, self.rows = sim, names, int(every), steps, rows
+        self.sim, self.names, self.every, self.steps, self.rows = sim, tuple(names), int(every), steps, rows
         self.count = steps // self.every
         self.records: dict[str, Array] = {}
-        self.filled = np.zeros(rows, dtype=int)
 
     def keep(self, engine: Engine) -> tuple[str, ...]:
-        """Kernel outputs that are needed."""
+        """Outputs of the step kernel that are needed."""
         if not self.names:
             return ()
         direct = tuple(n for n in self.names if n in CONTACT and n in engine.step.outputs)
         return ("q_seen", "v_seen", *direct)
 
     def store(self, engine: Engine, k: Array, start: int, every: int, kept: dict[str, Array]) -> None:
-        """Take what rows k did from step `start` on; entries were kept every `every` steps."""
+        """Take what rows k did from step `start` on; kernel outputs were kept every `every` steps."""
         if not self.names or not kept:
             return
         times = start + every * np.arange(1, kept["q_seen"].shape[1] + 1)
@@ -50,39 +57,39 @@ class Recorder:
         if not len(pick):
             return
         slots = times[pick] // self.every - 1
-        values = self._values(engine, {name: x[:, pick] for name, x in kept.items()})
         # a row that stopped on the way repeats its state; what it does later is stored over that
-        for name, x in values.items():
-            if name not in self.records:
-                self.records[name] = np.zeros((self.rows, self.count, *x.shape[2:]))
-            self.records[name][np.ix_(k, slots)] = x
-        self.filled[k] = np.maximum(self.filled[k], slots[-1] + 1)
+        for name, x in self._values(engine, {name: x[:, pick] for name, x in kept.items()}).items():
+            self._array(name, x)[np.ix_(k, slots)] = x
 
-    def fill(self, rows: Rows, k: int, done: int) -> None:
-        """A row was put elsewhere outside a kernel (over a singular configuration): record that state if it is due."""
+    def fill(self, batch: Batch, k: int, done: int) -> None:
+        """Row k was put elsewhere outside a kernel (over a singular configuration): record that state if it is due."""
         if not self.names or done % self.every or done == 0:
             return
-        engine = rows.engines[rows.engine_of[k]]
-        q, v = rows.state["q"][[k]][:, None], rows.state["v"][[k]][:, None]
-        for name, x in self._values(engine, {"q_seen": q, "v_seen": v}).items():
+        q, v = batch.state.q[[k]][:, None], batch.state.v[[k]][:, None]
+        for name, x in self._values(batch.engine(k), {"q_seen": q, "v_seen": v}).items():
             if name in self.records:
                 self.records[name][[k], done // self.every - 1] = x[:, 0]
 
-    def put(self, rows: Rows, k: int, due: Array, found: list[Array]) -> None:
+    def put(self, batch: Batch, k: int, due: Array, found: Sequence[Array]) -> None:
         """States x = (q, qd) of row k at the steps `due`; what is missing repeats the last one."""
-        engine = rows.engines[rows.engine_of[k]]
-        nq, dofs = engine.tree.top.nq, engine.tree.independent_dofs
         if not self.names or not len(due):
             return
-        last = np.concatenate([rows.state["q"][k], rows.state["qd"][k]])
+        engine = batch.engine(k)
+        nq = engine.tree.top.nq
+        last = np.concatenate([batch.state.q[k], batch.state.qd[k]])
         x = np.array([*found, *([last] * (len(due) - len(found)))])
-        values = self._values(engine, {"q_seen": x[None, :, :nq], "v_seen": x[None, :, nq:][..., dofs]})
+        values = self._values(engine, {"q_seen": x[None, :, :nq], "v_seen": x[None, :, nq:][..., engine.independent]})
         for name, y in values.items():
-            if name not in self.records:
-                self.records[name] = np.zeros((self.rows, self.count, *y.shape[2:]))
-            self.records[name][k, due // self.every - 1] = y[0]
+            self._array(name, y)[k, due // self.every - 1] = y[0]
+
+    def _array(self, name: str, like: Array) -> Array:
+        """The record of a quantity, made when its first values (rows, times, ...) come."""
+        if name not in self.records:
+            self.records[name] = np.zeros((self.rows, self.count, *like.shape[2:]))
+        return self.records[name]
 
     def _values(self, engine: Engine, kept: dict[str, Array]) -> dict[str, Array]:
+        """What is to be recorded at states q, v in the charts of an engine; v in the robot's own coordinates."""
         q, v = kept["q_seen"], kept["v_seen"]
         robot = engine.robot
         out: dict[str, Array] = {"q": q, "v": v, **{n: kept[n] for n in CONTACT if n in kept}}
@@ -93,25 +100,21 @@ class Recorder:
         if {"energy", "kinetic_energy"} & set(self.names):
             out["kinetic_energy"] = np.asarray(robot.kinetic_energy(q, v))
         if {"energy", "potential_energy"} & set(self.names):
-            out["potential_energy"] = np.asarray(robot.potential_energy(q)) + self._springs(q)
+            out["potential_energy"] = np.asarray(robot.potential_energy(q)) + spring_energy(self.sim.drive, q)
         if "energy" in self.names:
             out["energy"] = out["kinetic_energy"] + out["potential_energy"]
         if "loop_error" in self.names:
             out["loop_error"] = engine.loop_error(q)
         return {name: out[name] for name in self.names if name in out}
 
-    def _springs(self, q: Array) -> Array | float:
-        """Energy stored in the joints' springs [J]."""
-        drive, total = self.sim.drive, 0.0
-        for d in np.flatnonzero(drive.stiffness):
-            total = total + 0.5 * drive.stiffness[d] * (q[..., drive.place_of[d]] - drive.rest[d]) ** 2
-        return total
-
-    def result(self, final: State, rows: Rows, before: State, single: bool) -> Rollout:
-        watch = rows.state["watch"]
+    def result(self, batch: Batch, before: State, single: bool, info: dict[str, Any]) -> Rollout:
+        """The rollout of a batch that began at `before`; `single` leaves out the axis of batch rows."""
+        watch = batch.watch
         t = self.sim.dt * self.every * np.arange(1, self.count + 1) + before.t[0]
         records = {n: (x[0] if single else x) for n, x in self.records.items()}
-        status = np.where(watch[:, 0] == 2.0, 4, watch[:, 0]).astype(int)
-        stopped = np.where(status == 1, np.inf, before.t + watch[:, 1] * self.sim.dt)
-        singular = rows.singular | (watch[:, 2] < NEAR)
-        return Rollout(t, records, final, status, stopped, rows.changes.copy(), singular, watch[:, 2].copy(), single)
+        status = np.where(watch.has(Status.CHART), float(Status.DIVERGED), watch.status).astype(int)
+        stopped = np.where(watch.has(Status.RUNNING), np.inf, before.t + watch.steps * self.sim.dt)
+        return Rollout(
+            t, records, batch.read(), status, stopped, batch.chart_changes.copy(),
+            batch.singular | (watch.lowest_volume < NEARLY_SINGULAR), watch.lowest_volume.copy(), single, info,
+        )  # fmt: skip

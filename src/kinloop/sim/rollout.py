@@ -1,4 +1,4 @@
-"""What a rollout leaves behind: recorded quantities, the last state, and what happened to every row."""
+"""What a rollout leaves behind: recorded quantities, the last states, and what became of every batch row."""
 
 from __future__ import annotations
 
@@ -10,43 +10,18 @@ import numpy as np
 
 from kinloop.errors import MethodError
 from kinloop.sim.parquet import arrow, read_parquet, write_parquet
+from kinloop.sim.state import State
+from kinloop.sim.status import Status
 from kinloop.spatial.transform import Array
-
-NAMES = {1: "ok", 2: "chart", 3: "open", 4: "diverged"}
-
-
-@dataclass(frozen=True)
-class State:
-    """A batch of states: positions q (B, nq) and velocities qd (B, n_spanning) of all joints, time t (B,).
-
-    This is what survives a change of chart. `ok` is False for a row that has stopped for good. `memory`
-    (B, n) holds first guesses for the next step (smooth acceleration, impulses); zeros serve too. `charts` says
-    in which coordinates all rows last moved, if in the same; None leaves that to the simulator.
-    """
-
-    q: Array
-    qd: Array
-    t: Array
-    ok: Array
-    memory: Array
-    charts: tuple | None = None
-
-    def __len__(self) -> int:
-        return len(self.q)
-
-    def repeated(self, rows: int) -> State:
-        """The first row, so many times."""
-        q, qd, t, ok, memory = (np.repeat(x[:1], rows, axis=0) for x in (self.q, self.qd, self.t, self.ok, self.memory))
-        return State(q, qd, t, ok, memory, self.charts)
 
 
 @dataclass(frozen=True)
 class Rollout:
-    """Recorded quantities as attributes and items, each (B, N, ...), and what became of the rows.
+    """Recorded quantities as attributes and items, each (B, N, ...), and what became of the batch rows.
 
-    `t` (N,) are the recorded times. `status` (B,) is 1 where a row went all the way; 3 its loops could not
-    be closed at this step length, 4 it diverged: such a row stays at its last good state, from the time
-    `stopped` (B,) on. `chart_changes` (B,) counts changes of independent coordinates, `singular` (B,) is
+    `t` (N,) are the recorded times. `status` (B,) holds integers of `Status`: 1 where a row went all the way, 3 where
+    its loops could not be closed at this step length, 4 where it diverged; such a row stays at its last good state,
+    from the time `stopped` (B,) on. `chart_changes` (B,) counts changes of independent coordinates, `singular` (B,) is
     True where a row came near (volume below 1e-2) or passed a configuration where loops lose rank.
     """
 
@@ -74,8 +49,8 @@ class Rollout:
 
     @property
     def diverged(self) -> Array:
-        """Rows that did not go all the way."""
-        return self.status != 1
+        """Batch rows that did not go all the way."""
+        return np.asarray(self.status != int(Status.RUNNING))
 
     def arrays(self) -> dict[str, Array]:
         """Everything as plain arrays."""
@@ -84,7 +59,7 @@ class Rollout:
         return {"t": self.t, **self.records, **last, **flags}
 
     def save(self, path: str | Path) -> Path:
-        """Write everything to `.npz`, or as a table (one line per row and time) to `.parquet`; `load` reads both."""
+        """Write everything to `.npz`, or to `.parquet` as a table with a line per batch row and time; see `load`."""
         path = checked_path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".parquet":

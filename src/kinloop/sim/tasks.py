@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from kinloop.clusters import ClusterTree
+from kinloop.clusters.closing import close_dependents
 from kinloop.robot import Robot
-from kinloop.sim.actuation import Motor
-from kinloop.sim.charts.gauge import close_dependents
+from kinloop.sim.actuators import Motor
 from kinloop.sim.contact.ground import Plane
 from kinloop.sim.gym import KinloopVectorEnv, Task
-from kinloop.sim.rollout import State
 from kinloop.sim.simulator import Simulator
+from kinloop.sim.state import State
 from kinloop.spatial.transform import Array
 
 POSE = {"abad": 0.0, "hip": -0.8, "knee": 1.6}
@@ -45,10 +45,10 @@ class Standing(Task):
         self.action_size = len(joints)
         self.observation_size = 1 + 3 + 6 + 3 * len(joints)
 
-    def start(self, rows: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        q = np.repeat(self.home[None], rows, axis=0)
-        q[:, 2] += rng.uniform(0.0, 0.05, rows)
-        return q, 0.1 * rng.normal(size=(rows, self.sim.robot.nv))
+    def start(self, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        q = np.repeat(self.home[None], count, axis=0)
+        q[:, 2] += rng.uniform(0.0, 0.05, count)
+        return q, 0.1 * rng.normal(size=(count, self.sim.robot.nv))
 
     def controls(self, action: Array) -> Array:
         return self.pose + 0.5 * action
@@ -62,14 +62,15 @@ class Standing(Task):
     def reward(self, state: State, action: Array) -> Array:
         high = np.exp(-((state.q[:, 2] - self.height) ** 2) / 0.01)
         calm = 0.05 * np.sum(state.qd[:, :6] ** 2, axis=1) + 0.01 * np.sum(action**2, axis=1)
-        return high * _up(state.q)[:, 2] - np.minimum(calm, 2.0)
+        reward: Array = high * _up(state.q)[:, 2] - np.minimum(calm, 2.0)
+        return reward
 
     def ended(self, state: State) -> Array:
         return (state.q[:, 2] < 0.12) | (_up(state.q)[:, 2] < 0.5)
 
 
 def _up(q: Array) -> Array:
-    """The vertical in the axes of the base: the last row of its rotation, of all rows at once."""
+    """The vertical in the axes of the base, (environments, 3): the last row of its rotation matrix."""
     w, x, y, z = q[:, 3:7].T
     return np.stack([2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)], axis=1)
 

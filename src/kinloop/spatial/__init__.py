@@ -13,14 +13,19 @@ from kinloop.spatial.inertia import Inertia, rigid_bias, rigid_inertia, total_in
 from kinloop.spatial.rotation import (
     axis_rotation,
     quaternion_product,
+    quaternion_rate,
     quaternion_rotation,
+    quaternion_rotation_vector,
     rotation_quaternion,
+    rotation_vector_quaternion,
     rpy_rotation,
 )
+from kinloop.spatial.screw import screw_translation, screw_velocity
 from kinloop.spatial.transform import Transform, apply_pose, cross, cross_force, cross_motion, skew
 
 __all__ = [
     "Inertia", "Transform", "apply_pose", "axis_rotation", "cross", "cross_force", "cross_motion",
-    "quaternion_product", "quaternion_rotation", "rigid_bias", "rigid_inertia", "rotation_quaternion", "rpy_rotation",
-    "skew", "total_inertia",
+    "quaternion_product", "quaternion_rate", "quaternion_rotation", "quaternion_rotation_vector", "rigid_bias",
+    "rigid_inertia", "rotation_quaternion", "rotation_vector_quaternion", "rpy_rotation", "screw_translation",
+    "screw_velocity", "skew", "total_inertia",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 
 from kinloop.linear import mirror, symmetric_product, total
 from kinloop.scalar import Array
-from kinloop.spatial.planar import planar_turn, turn_block
+from kinloop.spatial.planar_turn import planar_turn, turn_block
 from kinloop.spatial.transform import Transform, cross, skew
 
 

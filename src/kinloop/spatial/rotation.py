@@ -61,6 +61,31 @@ def quaternion_product(a: Array, b: Array) -> Array:
     )
 
 
+def quaternion_rate(q: Array, w: Array) -> Array:
+    """dq/dt of a unit quaternion that turns with the angular velocity `w` [rad/s], in the turning axes."""
+    rate: Array = 0.5 * quaternion_product(q, np.concatenate([np.zeros(1), w]))
+    return rate
+
+
+def rotation_vector_quaternion(w: Array) -> Array:
+    """The unit quaternion of a rotation vector [rad], of numbers or symbols; exact near zero too."""
+    squared = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
+    small = squared < 1e-6
+    half = 0.5 * sc.sqrt(sc.where(small, 1.0, squared))
+    sinc = sc.where(small, 0.5 - squared / 48.0 + squared * squared / 3840.0, 0.5 * sc.sin(half) / half)
+    c = sc.where(small, 1.0 - squared / 8.0 + squared * squared / 384.0, sc.cos(half))
+    return np.array([c, w[0] * sinc, w[1] * sinc, w[2] * sinc])
+
+
+def quaternion_rotation_vector(q: Array) -> Array:
+    """The rotation vector [rad] of a unit quaternion of numbers."""
+    w, xyz = q[0], q[1:]
+    s = float(np.linalg.norm(xyz))
+    sign = np.sign(w if w != 0 else 1.0)
+    vector: Array = 2.0 * xyz * sign if s < 1e-12 else 2.0 * np.arctan2(s, abs(w)) * sign * xyz / s
+    return vector
+
+
 def rotation_quaternion(R: Array) -> Array:
     """A unit quaternion (w >= 0 where that matters) of a rotation matrix of numbers."""
     R = np.asarray(R, dtype=float)

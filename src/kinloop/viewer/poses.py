@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
-from kinloop import compiler
-from kinloop import scalar as sc
 from kinloop.algorithms.trees.kinematics import world_poses
-from kinloop.compute import checked, rowwise
-from kinloop.model.facts import facts
+from kinloop.inputs import checked
+from kinloop.kernels import Computed
 from kinloop.robot import Robot
 from kinloop.spatial.transform import Array
 
@@ -20,25 +17,23 @@ class Poses:
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
-        self._compute: Any = None
+        self._kernel: Computed | None = None
 
-    def __call__(self, q: Any) -> tuple[Array, Array]:
+    def __call__(self, q: ArrayLike) -> tuple[Array, Array]:
         q = checked("q", q, self.robot.nq)
-        if self._compute is None:
-            self._compute = self._make()
-        poses = np.asarray(self._compute(q), dtype=float)
+        if self._kernel is None:
+            self._kernel = self._make()
+        poses = self._kernel(q)
         return poses[..., :9].reshape(*poses.shape[:-1], 3, 3), poses[..., 9:]
 
-    def _make(self) -> Any:
-        robot = self.robot
+    def _make(self) -> Computed:
+        top = self.robot.tree.top
 
         def poses(q: Array) -> Array:
-            return np.array([[*T.R.ravel(), *T.p] for T in world_poses(robot.tree.top, q)])
+            return np.array([[*T.R.ravel(), *T.p] for T in world_poses(top, q)])
 
-        if robot.backend != "kernel" or not compiler.available():
-            return lambda q: rowwise(poses, q)
-        key = ("body_poses", facts(robot.mechanism))
-        return compiler.load_or_compile(key, lambda: sc.trace(poses, {"q": robot.nq}), name="body_poses")
+        sources = ("viewer/poses.py",)
+        return self.robot.kernels.make("body_poses", poses, {"q": top.nq}, sources=sources, charts=False)
 
 
 def quaternions(R: Array) -> Array:
@@ -55,7 +50,7 @@ def quaternions(R: Array) -> Array:
     table = np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
     best = np.argmax(squares, axis=-1)
     q = np.take_along_axis(table, best[..., None, None], axis=-2)[..., 0, :]
-    return q / np.linalg.norm(q, axis=-1, keepdims=True)
+    return np.asarray(q / np.linalg.norm(q, axis=-1, keepdims=True))
 
 
 def between(a: Array, b: Array) -> tuple[Array, Array]:

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import kinloop as kl
-from kinloop.algorithms.constrained.plans import CONSTRAINED
-from kinloop.compute_constrained import all_numbers, kernel, place
+from kinloop.algorithms.constrained.motion_constraints import all_numbers
+from kinloop.algorithms.quantities import QUANTITIES, ask
 from kinloop.errors import ConflictingConstraints, KinloopError, MethodError, ModelError, UnknownName
 
-METHODS = [m for m, e in CONSTRAINED["constrained_dynamics"].items() if e.traced]
-HARD = [m for m in METHODS if not CONSTRAINED["constrained_dynamics"][m].soft]
+SOLVERS = QUANTITIES["constrained_dynamics"].methods
+METHODS = [m for m, e in SOLVERS.items() if not e.numeric]
+HARD = [m for m in METHODS if not SOLVERS[m].soft]
 FEET = ("left-toe_contact", "right-toe_contact")
 HANDS = ("left-hand-contact", "right-hand-contact")
 
@@ -24,7 +25,7 @@ def operations(robot: kl.Robot, method: str, constraints: list, quantity: str = 
 
 
 def held_tips(robot: kl.Robot) -> list:
-    return [kl.Weld(f) for f in robot.mechanism.extras["end_effectors"]]
+    return [kl.Weld(f) for f in robot.mechanism.end_effectors]
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +54,10 @@ def test_traces_compute_what_numbers_give(tello: kl.Robot, method: str) -> None:
     q, v = tello.random_state(rng)
     tau, f_ext = rng.normal(size=tello.nv), rng.normal(size=(len(tello.body_names), 6))
     constraints = mixed_constraints()
-    placed = place(tello, constraints)
     soft = None if method in HARD else 1e-3
-    made = kernel(tello, "constrained_dynamics", method, placed, True, "float64", False, soft)
-    got = made.function(q, v, tau, f_ext.ravel(), all_numbers(placed))
+    asked = ask(tello.tree.top, "constrained_dynamics", method, (), constraints, True, (), soft)
+    made = tello.kernels.compile(asked, cache=False)
+    got = made.function(q, v, tau, f_ext.ravel(), all_numbers(asked.constraints))
     plain = kl.Robot(tello.mechanism, backend="numpy")
     slow = plain.constrained_dynamics(q, v, tau, constraints, method, f_ext, compliance=soft)
     assert helpers.relative(got[0], slow[0]) < (1e-9 if method in HARD else 1e-6)
@@ -77,12 +78,15 @@ def test_kernels_take_batches(tello: kl.Robot) -> None:
 
 
 def test_numbers_of_constraints_are_inputs_of_one_kernel(tello: kl.Robot) -> None:
+    robot = kl.Robot.from_tree(tello.tree)
     q, v = tello.random_state(0)
     tau = np.zeros(tello.nv)
     for wanted in (1.0, 2.0):
-        _, _ = tello.constrained_dynamics(q, v, tau, [kl.Point(FEET[0], acceleration=(0, 0, wanted))])
-    assert sum(key[0] == "constrained_dynamics" and key[1] == "pv" and "Point" in str(key[2][:1]) and len(key[2]) == 1
-               for key in tello._kernels if isinstance(key[2], tuple) and key[2]) == 1  # fmt: skip
+        a, _ = robot.constrained_dynamics(q, v, tau, [kl.Point(FEET[0], acceleration=(0, 0, wanted))])
+        plain = kl.Robot.from_tree(tello.tree, backend="numpy")
+        slow, _ = plain.constrained_dynamics(q, v, tau, [kl.Point(FEET[0], acceleration=(0, 0, wanted))])
+        assert helpers.relative(a, slow) < 1e-9
+    assert len(robot.kernels) == 1
 
 
 def test_a_held_point_does_not_accelerate(tello: kl.Robot) -> None:
@@ -274,7 +278,7 @@ def test_trees_agree_with_pinocchio() -> None:
     from kinloop.bench.peers_pinocchio import pinocchio_robot
 
     robot = kl.robots.load("stalk", length=3, branches=1, branch=6)
-    tips = robot.mechanism.extras["end_effectors"]
+    tips = robot.mechanism.end_effectors
     q, v = robot.random_state(0)
     tau = np.linspace(-1, 1, robot.nv)
     p = pinocchio_robot(robot)

@@ -17,8 +17,8 @@ from helpers import EPS, State, states
 import kinloop as kl
 from kinloop.algorithms.constrained.motion_constraints import MotionConstraint, Placed
 from kinloop.algorithms.constrained.passes import Solution
-from kinloop.algorithms.constrained.plans import CONSTRAINED
 from kinloop.algorithms.constrained.pv import pv
+from kinloop.algorithms.quantities import QUANTITIES
 from kinloop.algorithms.witnesses.dense_constrained import dense_delassus, dense_kkt, dense_rows, projected
 from kinloop.spatial import Transform, quaternion_rotation
 
@@ -119,7 +119,7 @@ def block(request: pytest.FixtureRequest) -> list[Case]:
 
 def solve(case: Case, method: str) -> Solution:
     s = case.s
-    return CONSTRAINED["constrained_dynamics"][method].solve(s.tree, s.q, s.v, s.tau, case.placed, f_ext=s.f_ext)
+    return QUANTITIES["constrained_dynamics"].methods[method].call(s.tree, s.q, s.v, s.tau, case.placed, f_ext=s.f_ext)
 
 
 @pytest.mark.parametrize("method", HARD)
@@ -162,7 +162,7 @@ def test_all_inverse_operational_inertias_are_one(block: list[Case], method: str
     compared = 0
     for case in block:
         s = case.s
-        got = CONSTRAINED["delassus"][method].solve(s.tree, s.q, case.placed)
+        got = QUANTITIES["delassus"].methods[method].call(s.tree, s.q, case.placed)
         if not case.placed:
             assert got.shape == (0, 0)
             helpers.drop("no constraints: nothing to compare but a shape")
@@ -198,7 +198,7 @@ def test_soft_constraints_are_those_of_the_penalty(block: list[Case], method: st
     """(M + J^T R^-1 J) a = tau - c + J^T R^-1 (k - J' v), solved densely."""
     for case in block:
         s, R = case.s, 1e-2
-        f = CONSTRAINED["constrained_dynamics"][method].solve
+        f = QUANTITIES["constrained_dynamics"].methods[method].call
         got = f(s.tree, s.q, s.v, s.tau, case.placed, f_ext=s.f_ext, compliance=R)
         G, g, H, c = projected(s.tree, s.q, s.v, s.f_ext)
         rows = [dense_rows(s.tree, s.q, G @ s.v, p) for p in case.placed]

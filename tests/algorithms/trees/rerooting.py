@@ -90,7 +90,7 @@ def _move_frame(m, name: str, S: Transform):
 
     joints = [replace(j, placement=back.then(j.placement)) if j.parent == name else j for j in m.joints]
     frames = [replace(f, placement=back.then(f.placement)) if f.body == name else f for f in m.frames]
-    return replace(m, bodies=[body(b) for b in m.bodies], joints=joints, frames=frames, loops=[], extras={})
+    return replace(m, bodies=[body(b) for b in m.bodies], joints=joints, frames=frames, loops=[], keyframes=())
 
 
 def _state(s: State, tree: ClusterTree, e: int, f: int, loop: LoopJoint) -> Rerooted:

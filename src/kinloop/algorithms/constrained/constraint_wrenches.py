@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinloop.algorithms.constrained.motion_constraints import Closure, FrameAt, MotionConstraint, Placed, Point, Weld
-from kinloop.algorithms.trees.kinematics import Motion, frame_pose, scatter
+from kinloop.algorithms.constrained.motion_constraints import Closure, MotionConstraint, Placed, Point, Weld
+from kinloop.algorithms.trees.kinematics import FrameAt, Motion, frame_pose, scatter
 from kinloop.clusters import ClusterTree
-from kinloop.constraints import Rows as LoopRows
-from kinloop.constraints import rows_of
+from kinloop.model import LoopRows
 from kinloop.model.topology import Topology
 from kinloop.scalar import Array
 from kinloop.spatial import Transform, cross, cross_motion
@@ -160,7 +159,7 @@ def _shift(top: Topology, kin: Motion, ends: dict[int, Array]) -> Array:
 def _closure_rows(tree: ClusterTree, kin: Motion, q: Array, c: Closure) -> LoopRows:
     """phi, K, k of a constrained loop over spanning coordinates, at the state of `kin`."""
     loop = next(p for p in tree.top.mechanism.loops if p.name == c.frame)
-    return rows_of(tree.top, loop, q, scatter(tree, [e.qd for e in kin.embedding]))
+    return loop.rows(tree.top, q, scatter(tree, [e.qd for e in kin.embedding]))
 
 
 def _closure_target(tree: ClusterTree, kin: Motion, c: Closure, rows: LoopRows) -> Array:

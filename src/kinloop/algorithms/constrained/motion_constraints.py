@@ -17,18 +17,19 @@ nothing is needed); without `at` velocities alone decay.  [Featherstone2008, sec
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from kinloop.algorithms.trees.kinematics import FrameAt, find_frame
 from kinloop.errors import ModelError
-from kinloop.model.parts import frozen
+from kinloop.model.frozen_arrays import frozen
+from kinloop.model.topology import Topology
 from kinloop.scalar import Array
-from kinloop.spatial import Transform
 
-FrameAt = tuple[int, Transform]
 PERIOD = 0.1
 """Time in which stabilised errors decay by default [s]: many steps of a controller, short against motions."""
 
@@ -212,9 +213,53 @@ class Closure(MotionConstraint):
         return self.rows
 
 
+Constraints = MotionConstraint | Sequence[MotionConstraint]
+"""What users give where constraints are asked for."""
+
+
 class Placed(NamedTuple):
     """A constraint with its frames found: (body, placement) of each end."""
 
     constraint: MotionConstraint
     frame: FrameAt | None = None
     other: FrameAt | None = None
+
+
+def place(top: Topology, constraints: Constraints) -> tuple[Placed, ...]:
+    """Constraints with their frames found; loops that the mechanism leaves to constraints come last."""
+    constraints = [constraints] if isinstance(constraints, MotionConstraint) else list(constraints)
+    for c in constraints:
+        if not isinstance(c, MotionConstraint):
+            raise ModelError(f"{c!r} is not a motion constraint; give kinloop.Point, Weld, Rows or Closure")
+    out = [_closure(top, c) if isinstance(c, Closure) else _framed(top, c) for c in constraints]
+    named = {c.frame for c in constraints if isinstance(c, Closure)}
+    return (*out, *(_closure(top, Closure(name)) for name in top.mechanism.constrained if name not in named))
+
+
+def _framed(top: Topology, c: MotionConstraint) -> Placed:
+    return Placed(c, find_frame(top, c.frame), None if c.other is None else find_frame(top, c.other))
+
+
+def _closure(top: Topology, c: Closure) -> Placed:
+    m = top.mechanism
+    if c.frame not in m.constrained:
+        raise ModelError(
+            f"{c.name} names no loop held by constraints; {m.name!r} has {list(m.constrained)} (Mechanism.constrained)"
+        )
+    loop = next(p for p in m.loops if p.name == c.frame)
+    return Placed(replace(c, rows=len(loop.rows(top, top.neutral()).phi)))
+
+
+def all_numbers(placed: Sequence[Placed]) -> Array:
+    """The numbers of several constraints, one after the other."""
+    return np.concatenate([np.zeros(0), *(p.constraint.numbers() for p in placed)])
+
+
+def with_numbers(placed: Sequence[Placed], numbers: Array) -> list[Placed]:
+    """The same constraints with other numbers, or symbols, in the order of `all_numbers`."""
+    out, start = [], 0
+    for p in placed:
+        n = len(p.constraint.numbers())
+        out.append(p._replace(constraint=p.constraint.with_numbers(numbers[start : start + n])))
+        start += n
+    return out

@@ -1,14 +1,12 @@
-"""Solvers of constrained motion by name, and what each must know before it can be traced.
+"""What solvers of constrained motion must know before they can be traced.
 
-A solver takes (tree, q, v, tau, constraints, f_ext, plan). On numbers it decides about ranks as it goes; on
-symbols a `plan`, made from numbers at sample states, decides once: which rows depend on others, what to
-eliminate where.
+On numbers a solver decides about ranks as it goes; on symbols a `plan`, made from numbers at sample states,
+decides once: which rows depend on others, what to eliminate where.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,37 +16,14 @@ from kinloop.algorithms.constrained.delassus import delassus, places, row_sizes
 from kinloop.algorithms.constrained.early_choices import EARLY_IN_PLANS, Decisions, EarlyPlan
 from kinloop.algorithms.constrained.motion_constraints import Closure, Placed
 from kinloop.algorithms.constrained.multipliers import rank_rows
-from kinloop.algorithms.constrained.passes import at_rest, propagate_all
-from kinloop.algorithms.constrained.pv import pv
-from kinloop.algorithms.constrained.pv_early import pv_early, solve_early
-from kinloop.algorithms.constrained.pv_osim import pv_osim, pv_osim_solve
-from kinloop.algorithms.constrained.pv_osim_fast import pv_osim_fast, pv_osim_fast_solve
-from kinloop.algorithms.constrained.pv_osimr import pv_osimr, pv_osimr_solve
-from kinloop.algorithms.constrained.pv_soft import pv_soft
-from kinloop.algorithms.witnesses import dense_constrained as constrained_dense
-from kinloop.algorithms.witnesses.constrained_efpa import constrained_efpa
-from kinloop.algorithms.witnesses.efpa import efpa, efpa_solve
-from kinloop.algorithms.witnesses.kjr import kjr
-from kinloop.algorithms.witnesses.ltl import ltl, ltl_osim, ltl_osim_solve
-from kinloop.algorithms.witnesses.ltl_soft import ltl_soft
+from kinloop.algorithms.constrained.passes import Solution, at_rest, propagate_all
+from kinloop.algorithms.constrained.pv_early import solve_early
 from kinloop.clusters import ClusterTree, random_closed
 from kinloop.clusters.closing import close_parts
-from kinloop.errors import MethodError
 from kinloop.spatial.transform import Array
 
 SAMPLES = 5
 """States at which a plan looks at ranks: one would do if it were in general position for sure."""
-
-
-class Method(NamedTuple):
-    """`solve` on numbers or symbols, `plan` of (tree, constraints) for symbols; `traced` unless it needs numbers."""
-
-    solve: Callable[..., Any]
-    plan: Callable[..., Any] | None = None
-    traced: bool = True
-    inputs: tuple[str, ...] = ("q", "v", "tau")
-    outputs: tuple[str, ...] = ("a", "multipliers", "residual", "deficient")
-    soft: bool = False
 
 
 def sample_states(tree: ClusterTree, placed: Sequence[Placed]) -> list[tuple[Array, Array]]:
@@ -119,74 +94,11 @@ def early_plan(tree: ClusterTree, placed: Sequence[Placed]) -> EarlyPlan:
     return EarlyPlan(usual, best.last)
 
 
-def _planned(solve: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """A solver whose plan names `dependent` rows and the `base`."""
+def planned(solve: Callable[..., Solution], **options: Any) -> Callable[..., Solution]:
+    """A solver whose `plan` is a `PvPlan`."""
 
-    def call(
-        tree: ClusterTree, q: Array, v: Array, tau: Array, placed: Sequence[Placed],
-        f_ext: Array | None = None, plan: PvPlan | None = None,
-    ) -> Any:  # fmt: skip
+    def call(*arguments: Any, f_ext: Array | None = None, plan: PvPlan | None = None) -> Solution:
         given = {} if plan is None else plan._asdict()
-        return solve(tree, q, v, tau, placed, f_ext, **(options | given))
+        return solve(*arguments, f_ext, **(options | given))
 
     return call
-
-
-def _planless(solve: Callable[..., Any]) -> Callable[..., Any]:
-    """A solver that never needs a plan, or a matrix of the rows."""
-
-    def call(*arrays: Any, plan: None = None, **options: Any) -> Any:
-        return solve(*arrays, **options)
-
-    return call
-
-
-def _matrix(solve: Callable[..., Any], traced: bool = True) -> Method:
-    return Method(_planless(solve), None, traced, ("q",), ("delassus",))
-
-
-def _applied(solve: Callable[..., Any]) -> Method:
-    return Method(_planless(solve), None, True, ("q", "x"), ("multipliers",))
-
-
-CONSTRAINED: dict[str, dict[str, Method]] = {
-    "constrained_dynamics": {
-        "pv": Method(_planned(pv), pv_plan("auto")),
-        "pv_joint": Method(_planned(pv, base="joint"), pv_plan("joint")),
-        "pv_branches": Method(_planned(pv, base="branches"), pv_plan("branches")),
-        "pv_early": Method(pv_early, early_plan),
-        "pv_soft": Method(_planless(pv_soft), soft=True),
-        "ltl": Method(ltl, dependent_plan),
-        "ltl_soft": Method(_planless(ltl_soft), soft=True),
-        "efpa": Method(constrained_efpa, dependent_plan),
-        "kjr": Method(partial(constrained_efpa, by="kjr"), dependent_plan),
-        "least_squares": Method(_planned(pv, base="joint", least_squares=True), pv_plan("joint")),
-        "dense_kkt": Method(_planless(constrained_dense.dense_kkt), traced=False),
-    },
-    "delassus": {
-        "pv_osim": _matrix(pv_osim),
-        "pv_osim_fast": _matrix(pv_osim_fast),
-        "pv_osimr": _matrix(pv_osimr),
-        "efpa": _matrix(efpa),
-        "ltl_osim": _matrix(ltl_osim),
-        "kjr": _matrix(kjr),
-        "dense_kkt": _matrix(constrained_dense.dense_delassus, traced=False),
-    },
-    "delassus_solve": {
-        "pv_osim_fast": _applied(pv_osim_fast_solve),
-        "pv_osim": _applied(pv_osim_solve),
-        "pv_osimr": _applied(pv_osimr_solve),
-        "efpa": _applied(efpa_solve),
-        "ltl_osim": _applied(ltl_osim_solve),
-    },
-}
-"""Quantities of a robot under motion constraints, their methods, the default first."""
-
-
-def method_of(quantity: str, name: str | None) -> tuple[str, Method]:
-    """A method of a constrained quantity by name; the first one by default."""
-    methods = CONSTRAINED[quantity]
-    name = next(iter(methods)) if name is None else name
-    if name not in methods:
-        raise MethodError(f"method {name!r} of {quantity} is not one of {', '.join(map(repr, methods))}")
-    return name, methods[name]

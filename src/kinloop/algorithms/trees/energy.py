@@ -27,17 +27,18 @@ def center_of_mass(tree: ClusterTree, q: Array) -> Array:
     """Centre of mass in the world [m]."""
     top = tree.top
     moment = np.zeros(3)
-    for mass, com, T in zip(top.mass, top.com, world_poses(top, q), strict=True):
-        moment = moment + mass * (T.p + T.R @ com)
-    return moment / sum(top.mass)
+    for mass, at, T in zip(top.mass, top.com, world_poses(top, q), strict=True):
+        moment = moment + mass * (T.p + T.R @ at)
+    com: Array = moment / sum(top.mass)
+    return com
 
 
 def potential_energy(tree: ClusterTree, q: Array) -> Any:
     """Potential energy in gravity [J], zero at the world's origin."""
     top = tree.top
     total: Any = 0.0
-    for mass, com, T in zip(top.mass, top.com, world_poses(top, q), strict=True):
-        total = total - mass * (top.mechanism.gravity @ (T.p + T.R @ com))
+    for mass, at, T in zip(top.mass, top.com, world_poses(top, q), strict=True):
+        total = total - mass * (top.mechanism.gravity @ (T.p + T.R @ at))
     return total
 
 

@@ -12,10 +12,15 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree, Embedding
+from kinloop.errors import unknown
 from kinloop.linear import join
+from kinloop.model.frame import WORLD
 from kinloop.model.topology import Topology
 from kinloop.scalar import Array
 from kinloop.spatial import Transform, cross_motion
+
+FrameAt = tuple[int, Transform]
+"""A frame: the body it is fixed to, and its pose in that body's frame."""
 
 
 class Motion(NamedTuple):
@@ -118,6 +123,16 @@ def world_poses(top: Topology, q: Array) -> list[Transform]:
         T = joint_pose(top, i, q, turning=(i,))
         out.append(T if parent < 0 else out[parent].then(T))
     return out
+
+
+def find_frame(top: Topology, name: str) -> FrameAt:
+    """Body and placement of a named frame; the name of a body stands for the body's own frame."""
+    if name in top.body_index and name != WORLD:
+        return top.body_index[name], Transform.identity()
+    for f in top.mechanism.frames:
+        if f.name == name:
+            return top.body_index[f.body], f.placement
+    raise unknown("frame", name, [*(b.name for b in top.bodies), *(f.name for f in top.mechanism.frames)])
 
 
 def frame_pose(tree: ClusterTree, q: Array, body: int, placement: Transform) -> Transform:

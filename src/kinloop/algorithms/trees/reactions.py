@@ -17,9 +17,8 @@ from kinloop.algorithms.trees.body_forces import body_bias
 from kinloop.algorithms.trees.cluster_rnea import joint_wrenches
 from kinloop.algorithms.trees.kinematics import body_accelerations, motion, spanning_accelerations, world_poses
 from kinloop.clusters import ClusterTree
-from kinloop.constraints import rows_of, stacked_rows, wrench_basis
-from kinloop.model.parts import LoopJoint, Rod
-from kinloop.scalar import Array
+from kinloop.model import stacked_rows
+from kinloop.spatial.transform import Array
 
 
 class Reactions(NamedTuple):
@@ -52,9 +51,10 @@ def reactions(tree: ClusterTree, q: Array, v: Array, a: Array, tau: Array, f_ext
     transmissions: dict[str, dict[str, Array]] = {}
     for name, multipliers in _multipliers(tree, q, missing).items():
         part = next(x for x in top.mechanism.closures if x.name == name)
-        rows = rows_of(top, part, q)
-        if isinstance(part, LoopJoint | Rod):
-            loops[name] = _apply_loop(tree, q, part, multipliers, net)
+        rows = part.rows(top, q)
+        basis = part.wrench_basis(top, q)
+        if part.ends is not None and basis is not None:
+            loops[name] = _apply_loop(tree, q, part.ends, basis, multipliers, net)
         else:
             force = rows.K.T @ multipliers
             names = [top.coordinates[d] for d in rows.dofs]
@@ -75,29 +75,23 @@ def _multipliers(tree: ClusterTree, q: Array, missing: Array) -> dict[str, Array
         multipliers = U[:, :r] @ ((Vt[:r] @ missing[list(c.dofs)]) / s[:r])
         at = 0
         for part in c.parts:
-            n = len(rows_of(tree.top, part, q).phi)
+            n = len(part.rows(tree.top, q).phi)
             out[part.name] = multipliers[at : at + n]
             at += n
     return out
 
 
-def _apply_loop(tree: ClusterTree, q: Array, loop: LoopJoint | Rod, multipliers: Array, net: list[Array]) -> Array:
+def _apply_loop(
+    tree: ClusterTree, q: Array, ends: tuple[str, str], basis: Array, multipliers: Array, net: list[Array]
+) -> Array:
     """The wrench of a loop on its successor; takes it, and its opposite, off what the bodies' joints must give."""
     top = tree.top
     poses = world_poses(top, q)
-    W = loop_wrenches(tree, q, loop) @ multipliers  # about the world's origin, world axes
-    i, j = top.body_index[loop.predecessor], top.body_index[loop.successor]
+    i, j = (top.body_index[end] for end in ends)
+    nca, _, _ = top.paths(i, j)
+    W = (poses[nca].force(basis) if nca >= 0 else basis) @ multipliers  # about the world's origin, world axes
     if j >= 0:
         net[j] = net[j] - poses[j].force_back(W)
     if i >= 0:
         net[i] = net[i] + poses[i].force_back(W)
     return poses[j].force_back(W) if j >= 0 else W
-
-
-def loop_wrenches(tree: ClusterTree, q: Array, loop: LoopJoint | Rod) -> Array:
-    """The wrench (columns, world axes, about the world's origin) on the successor per unit of each row."""
-    top = tree.top
-    poses = world_poses(top, q)
-    nca, _, _ = top.paths(top.body_index[loop.predecessor], top.body_index[loop.successor])
-    basis = wrench_basis(top, loop, q)
-    return poses[nca].force(basis) if nca >= 0 else basis

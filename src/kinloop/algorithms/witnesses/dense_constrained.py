@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kinloop.algorithms.constrained.motion_constraints import Closure, FrameAt, Placed, Point, Rows, Weld
+from kinloop.algorithms.constrained.motion_constraints import Closure, Placed, Point, Rows, Weld
 from kinloop.algorithms.constrained.passes import Solution
-from kinloop.algorithms.trees.kinematics import world_poses
+from kinloop.algorithms.trees.kinematics import FrameAt, world_poses
 from kinloop.algorithms.witnesses.dense_kkt import (
     RANK,
     dense_jacobian,
@@ -22,7 +22,6 @@ from kinloop.algorithms.witnesses.dense_kkt import (
     world_jacobians,
 )
 from kinloop.clusters import ClusterTree
-from kinloop.constraints import rows_of
 from kinloop.scalar import Array
 from kinloop.spatial import Transform, cross_motion
 
@@ -80,7 +79,7 @@ def dense_rows(tree: ClusterTree, q: Array, qd: Array, placed: Placed) -> tuple[
     c, top = placed.constraint, tree.top
     if isinstance(c, Closure):
         loop = next(p for p in top.mechanism.loops if p.name == c.frame)
-        rows = rows_of(top, loop, q, qd)
+        rows = loop.rows(top, q, qd)
         J = np.zeros((len(rows.k), top.n_spanning))
         for column, d in enumerate(rows.dofs):
             J[:, d] += rows.K[:, column]

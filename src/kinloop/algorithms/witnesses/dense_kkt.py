@@ -16,7 +16,7 @@ import numpy as np
 
 from kinloop.algorithms.trees.kinematics import world_acceleration, world_poses
 from kinloop.clusters import ClusterTree
-from kinloop.constraints import stacked_rows
+from kinloop.model import stacked_rows
 from kinloop.model.topology import Topology
 from kinloop.scalar import Array
 from kinloop.spatial import Transform, cross_force, cross_motion

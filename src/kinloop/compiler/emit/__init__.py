@@ -1,0 +1,24 @@
+"""A plan as LLVM IR, for one state or for W states side by side.
+
+A row is a row of a NumPy array: one state of a batch. A lane is its place beside the others in a register.
+
+- `kernel_module`: the whole kernel, from the modules below;
+- `kernel_layout`: the sizes it is made for;
+- `ir`: the writer of LLVM IR: functions, basic blocks, branches, counted loops;
+- `vector_type`, `lane_arithmetic`: numbers side by side, and arithmetic on them.
+
+What the kernel computes:
+
+- `stages`: the stages of a plan as functions, loops included;
+- `segment`: straight-line code;
+- `sincos`: sines and cosines;
+- `lane_calls`: other functions, by libm lane by lane.
+
+How it is reached:
+
+- `lane_transfer`: rows of arrays to lanes and back;
+- `array_table`: the table that says where the arrays are;
+- `batch_loop`: all rows of a batch;
+- `iteration_loop`: many steps of each row;
+- `builtin_wrapper`, `argument_checks`: the C function of a CPython builtin, and its checks of ndarrays.
+"""

@@ -1,129 +1,223 @@
-"""Small helpers that write LLVM IR as text."""
+"""The one writer of LLVM IR: functions, basic blocks, branches and counted loops, as text.
+
+Values and labels get names of their own, so that the pieces of a function can be written by functions that
+know nothing of each other. A value is a name (`%t7`, `%row`, `@angles`) or a constant.
+"""
 
 from __future__ import annotations
 
-import functools
-import struct
-from dataclasses import dataclass
+import contextlib
+from collections.abc import Iterator, Sequence
 
-import numpy as np
+Value = str | int
+LIKELY, UNLIKELY = ", !prof !0", ", !prof !1"  # which way a branch goes, for the layout of the machine code
+_PROFILES = ('!0 = !{!"branch_weights", i32 2000, i32 1}', '!1 = !{!"branch_weights", i32 1, i32 2000}')
 
 
-@dataclass(frozen=True)
-class Vector:
-    """The LLVM type of `width` numbers side by side; width 1 is a plain number."""
+class Module:
+    """The text of an LLVM module, function by function."""
 
-    width: int
-    real: str  # "double" or "float"
+    def __init__(self) -> None:
+        self._lines: list[str] = []
 
-    @functools.cached_property
-    def type(self) -> str:
-        return self.of(self.real)
+    def declare(self, result: str, name: str, *parameters: str) -> None:
+        """A function that is defined elsewhere."""
+        self._lines.append(f"declare {result} @{name}({', '.join(parameters)})")
 
-    @property
-    def size(self) -> int:
-        """Bytes."""
-        return self.width * self.real_size
+    def declare_object(self, name: str) -> None:
+        """An object that lies elsewhere; only its address is used."""
+        self._lines.append(f"@{name} = external global i8")
 
-    @property
-    def real_size(self) -> int:
-        return 8 if self.real == "double" else 4
+    @contextlib.contextmanager
+    def function(self, result: str, name: str, *parameters: str, public: bool = False) -> Iterator[Writer]:
+        """Define a function with parameters `type %name`; what the writer writes is its body."""
+        writer = Writer()
+        yield writer
+        self._lines.append(f"define {'' if public else 'internal '}{result} @{name}({', '.join(parameters)}) #0 {{")
+        self._lines.extend(writer.lines)
+        self._lines.append("}")
 
-    @functools.cached_property
-    def suffix(self) -> str:
-        """The ending of intrinsics of this type."""
-        return ("" if self.width == 1 else f"v{self.width}") + ("f64" if self.real == "double" else "f32")
-
-    def of(self, element: str) -> str:
-        """As many of another element type."""
-        return element if self.width == 1 else f"<{self.width} x {element}>"
-
-    def splat(self, element: str, text: str) -> str:
-        """The same constant in every lane."""
-        return text if self.width == 1 else f"splat ({element} {text})"
-
-    def const(self, x: float) -> str:
-        if self.real == "float":
-            with np.errstate(over="ignore"):
-                x = float(np.float32(x))
-        return self.splat(self.real, f"0x{struct.unpack('>Q', struct.pack('>d', x))[0]:016X}")
-
-    def as_double(self) -> Vector:
-        return Vector(self.width, "double")
+    def text(self) -> str:
+        return "\n".join([*self._lines, "attributes #0 = { nounwind }", *_PROFILES, ""])
 
 
 class Writer:
-    """Lines of one function body; `new` names a value."""
+    """Writes the body of one function, instruction by instruction; `here` is the label of the present block."""
 
-    def __init__(self, vector: Vector, fma: bool) -> None:
-        self.vector, self.has_fma = vector, fma
-        self.lines: list[str] = []
-        self.count = 0
+    def __init__(self) -> None:
+        self.here = "entry"
+        self.lines = ["entry:"]
+        self._names = 0
 
-    def new(self, text: str) -> str:
-        self.count += 1
-        self.lines.append(f"  %t{self.count} = {text}")
-        return f"%t{self.count}"
+    def new(self, instruction: str) -> str:
+        """Name the value of an instruction."""
+        self._names += 1
+        name = f"%t{self._names}"
+        self.lines.append(f"  {name} = {instruction}")
+        return name
 
-    def do(self, text: str) -> None:
-        self.lines.append(f"  {text}")
+    def do(self, instruction: str) -> None:
+        """An instruction without a value."""
+        self.lines.append(f"  {instruction}")
 
-    def label(self, name: str) -> None:
-        self.lines.append(f"{name}:")
+    def integer(self, operation: str, a: Value, b: Value, kind: str = "i64") -> str:
+        return self.new(f"{operation} {kind} {a}, {b}")
 
-    def add(self, a: str, b: str) -> str:
-        return self.new(f"fadd {self.vector.type} {a}, {b}")
+    def compare(self, order: str, a: Value, b: Value, kind: str = "i64") -> str:
+        """Compare integers or pointers."""
+        return self.new(f"icmp {order} {kind} {a}, {b}")
 
-    def sub(self, a: str, b: str) -> str:
-        return self.new(f"fsub {self.vector.type} {a}, {b}")
+    def select(self, condition: str, kind: str, a: Value, b: Value) -> str:
+        return self.new(f"select i1 {condition}, {kind} {a}, {kind} {b}")
 
-    def mul(self, a: str, b: str) -> str:
-        return self.new(f"fmul {self.vector.type} {a}, {b}")
+    def call(self, result: str, name: str, *arguments: str) -> str:
+        """Call a function with arguments `type value`; the name of its value, if it has one."""
+        text = f"call {result} @{name}({', '.join(arguments)})"
+        if result == "void":
+            self.do(text)
+            return ""
+        return self.new(text)
 
-    def call(self, intrinsic: str, *args: str) -> str:
-        T = self.vector.type
-        return self.new(f"call {T} @llvm.{intrinsic}.{self.vector.suffix}({', '.join(f'{T} {a}' for a in args)})")
+    def offset(self, base: str, count: Value, unit: str = "i8") -> str:
+        """The address `count` units (bytes, unless said otherwise) behind `base`."""
+        return self.new(f"getelementptr {unit}, ptr {base}, i64 {count}")
 
-    def fma(self, a: str, b: str, c: str) -> str:
-        """a b + c, rounded once where the host can."""
-        return self.call("fma", a, b, c) if self.has_fma else self.add(self.mul(a, b), c)
+    def load(self, kind: str, place: str, align: int) -> str:
+        return self.new(f"load {kind}, ptr {place}, align {align}")
 
-    def polynomial(self, z: str, coefficients: list[str]) -> str:
-        """The polynomial in z with these coefficients, lowest power first, in pairs (Estrin): a short chain."""
-        terms, power = coefficients, z
-        while len(terms) > 1:
-            odd = [terms[-1]] if len(terms) % 2 else []
-            terms = [self.fma(b, power, a) for a, b in zip(terms[::2], terms[1::2])] + odd
-            if len(terms) > 1:
-                power = self.mul(power, power)
-        return terms[0]
+    def store(self, kind: str, value: Value, place: str, align: int) -> None:
+        self.do(f"store {kind} {value}, ptr {place}, align {align}")
 
-    def any_lane(self, mask: str) -> str:
-        """True if any lane of a truth value is."""
-        n = self.vector.width
-        if n == 1:
-            return mask
-        bits = self.new(f"bitcast <{n} x i1> {mask} to i{n}")
-        return self.new(f"icmp ne i{n} {bits}, 0")
+    def ret(self, kind: str = "void", value: Value = "") -> None:
+        """Return from the function."""
+        self.do(f"ret {kind} {value}".rstrip())
+
+    def label(self, hint: str) -> str:
+        """A new label."""
+        self._names += 1
+        return f"{hint}{self._names}"
+
+    def block(self, label: str) -> None:
+        """Begin the basic block of this label."""
+        self.lines.append(f"{label}:")
+        self.here = label
+
+    def jump(self, label: str) -> None:
+        self.do(f"br label %{label}")
+
+    def branch(self, condition: str, yes: str, no: str, profile: str = "") -> None:
+        self.do(f"br i1 {condition}, label %{yes}, label %{no}{profile}")
+
+    def require(self, condition: str, otherwise: str) -> None:
+        """Go on if the condition holds, as it usually does, else at the label `otherwise`."""
+        on = self.label("on")
+        self.branch(condition, on, otherwise, LIKELY)
+        self.block(on)
+
+    @contextlib.contextmanager
+    def unless(self, condition: str) -> Iterator[None]:
+        """The body runs if the condition does not hold, which is rare, and ends by leaving the function."""
+        without, on = self.label("without"), self.label("on")
+        self.branch(condition, on, without, LIKELY)
+        self.block(without)
+        yield
+        self.block(on)
+
+    def phi(self, kind: str, *edges: tuple[Value, str]) -> str:
+        """One value for each block that leads here."""
+        return self.new(f"phi {kind} {_edges(edges)}")
+
+    @contextlib.contextmanager
+    def when(self, condition: str, profile: str = "") -> Iterator[Branch]:
+        """The body runs only if the condition holds; then the code goes on behind it."""
+        inside, behind = self.label("when"), self.label("behind")
+        branch = Branch(self, before=self.here)
+        self.branch(condition, inside, behind, profile)
+        self.block(inside)
+        yield branch
+        branch.inside = self.here
+        self.jump(behind)
+        self.block(behind)
+
+    @contextlib.contextmanager
+    def count(
+        self,
+        start: Value,
+        stop: Value,
+        step: int = 1,
+        carry: Sequence[tuple[str, Value]] = (),
+        at_least_once: bool = False,
+    ) -> Iterator[Loop]:
+        """The body runs with `index` = start, start + step, ... below stop.
+
+        `carry` lists type and first value of what the rounds hand on: `carried` holds these values in a
+        round, the body sets `following`, and `results` are the last ones. `at_least_once` says that start
+        is below stop, which saves the test before the first round.
+        """
+        if isinstance(start, int) and isinstance(stop, int):
+            at_least_once = start < stop
+        loop = Loop(self, carry, head=self.label("round"), end=self.label("end"))
+        before = self.here
+        if at_least_once:
+            self.jump(loop.head)
+        else:
+            self.branch(self.compare("ult", start, stop), loop.head, loop.end)
+            loop.leaves(before, [first for _, first in carry])
+        self.block(loop.head)
+        place = len(self.lines)
+        self.lines.extend([""] * (1 + len(carry)))  # the phis; what comes from the end of the body is not known yet
+        yield loop
+        index = self.integer("add", loop.index, step)
+        self.branch(self.compare("ult", index, stop), loop.head, loop.end)
+        phis: list[tuple[str, str, Value, Value]] = [("i64", loop.index, start, index)]
+        phis += [(kind, x, first, y) for (kind, first), x, y in zip(carry, loop.carried, loop.following, strict=True)]
+        for k, (kind, name, first, following) in enumerate(phis):
+            self.lines[place + k] = f"  {name} = phi {kind} {_edges([(first, before), (following, self.here)])}"
+        loop.leaves(self.here, loop.following)
+        self.block(loop.end)
+        loop.finish()
 
 
-def branch_if_any(vector: Vector, base: str, slot: int, go: str, end: str) -> list[str]:
-    """On at the label `go` if a slot is not zero in some lane, else at `end`."""
-    T, n = vector.type, vector.width
-    lines = [
-        f"  %gate_at = getelementptr {T}, ptr {base}, i64 {slot}",
-        f"  %gate = load {T}, ptr %gate_at, align {min(vector.size, 64)}",
-        f"  %open = fcmp une {T} %gate, {vector.const(0.0)}",
-    ]
-    if n > 1:
-        lines += [f"  %bits = bitcast <{n} x i1> %open to i{n}", f"  %any = icmp ne i{n} %bits, 0"]
-    return [*lines, f"  br i1 {'%any' if n > 1 else '%open'}, label %{go}, label %{end}"]
+class Branch:
+    """A body under a condition."""
+
+    def __init__(self, writer: Writer, before: str) -> None:
+        self._writer, self._before, self.inside = writer, before, ""
+
+    def merge(self, kind: str, inside: Value, otherwise: Value) -> str:
+        """Behind the body: the first value if it ran, else the second."""
+        return self._writer.phi(kind, (inside, self.inside), (otherwise, self._before))
 
 
-def declare_intrinsics(vector: Vector) -> list[str]:
-    """Declarations of every intrinsic used on this type."""
-    T, s = vector.type, vector.suffix
-    lines = [f"declare {T} @llvm.{f}.{s}({T})" for f in ("sqrt", "fabs", "floor")]
-    lines.append(f"declare {T} @llvm.fma.{s}({T}, {T}, {T})")
-    lines.append(f"declare {T} @llvm.copysign.{s}({T}, {T})")
-    return lines
+class Loop:
+    """A counted loop: its index, and the values its rounds hand on; see `Writer.count`."""
+
+    def __init__(self, writer: Writer, carry: Sequence[tuple[str, Value]], head: str, end: str) -> None:
+        self._writer, self.head, self.end = writer, head, end
+        self.index = f"%{head}.index"
+        self.carried = [f"%{head}.carried{k}" for k in range(len(carry))]
+        self.following: Sequence[Value] = []
+        self.results: list[Value] = []
+        self._kinds = [kind for kind, _ in carry]
+        self._exits: list[tuple[str, Sequence[Value]]] = []
+
+    def leave_unless(self, condition: str) -> None:
+        """End the loop here, with the values this round began with, unless the condition holds."""
+        on = self._writer.label("on")
+        self.leaves(self._writer.here, self.carried)
+        self._writer.branch(condition, on, self.end)
+        self._writer.block(on)
+
+    def leaves(self, block: str, values: Sequence[Value]) -> None:
+        """Note that `block` leads to the end of the loop with these results."""
+        self._exits.append((block, values))
+
+    def finish(self) -> None:
+        """Write the results, at the loop's end."""
+        for k, kind in enumerate(self._kinds):
+            edges = [(values[k], block) for block, values in self._exits]
+            self.results.append(edges[0][0] if len(edges) == 1 else self._writer.phi(kind, *edges))
+
+
+def _edges(edges: Sequence[tuple[Value, str]]) -> str:
+    return ", ".join(f"[ {value}, %{block} ]" for value, block in edges)

@@ -1,266 +1,146 @@
-"""Rows of NumPy arrays to lanes and back, as LLVM IR.
+"""Rows of NumPy arrays to slots of the scratch array and back, as LLVM IR.
 
-`gather` reads W rows of a row-major array into W-lane slots, and notices numbers that are not finite;
-`scatter` writes slots back to rows. Both transpose W x W blocks in registers.
+For W states `@gather` reads W rows of a row-major array into slots of W lanes, and `@scatter` writes slots
+back to rows; both transpose W x W blocks in registers. For one state `@take` and `@give` copy. What reads
+also notices numbers that are not finite: the alarm holds the bits of a zero in good lanes; in a lane that
+meets nan or infinity it becomes nan, since 0 x is then not 0.
 """
 
 from __future__ import annotations
 
-from kinloop.compiler.emit.ir import Vector
+from kinloop.compiler.emit.ir import Module, Value, Writer
+from kinloop.compiler.emit.vector_type import Vector
 
 
-def _transpose(vector: Vector, rows: list[str], tag: str) -> tuple[list[str], list[str]]:
-    """Lines that transpose W vectors of W numbers, and the names of the results."""
-    W, T, lines = vector.width, vector.type, []
+def write_transfers(module: Module, vector: Vector, block: Vector) -> None:
+    """@gather and @scatter for W states, @take and @give for one, `block` numbers at a time."""
+    if vector.width > 1:
+        _write_gather(module, vector)
+        _write_scatter(module, vector)
+    else:
+        _write_take(module, block)
+        _write_give(module, block)
+
+
+def _transpose(w: Writer, vector: Vector, rows: list[str]) -> list[str]:
+    """W vectors of W numbers, transposed by swapping ever larger blocks."""
+    W, T = vector.width, vector.type
     current, span = list(rows), 1
     while span < W:
         swapped = list(current)
         for i in range(W):
             if i & span:
                 continue
-            a, b = current[i], current[i + span]
             # Columns with the span bit clear pair up in row i, those with it set in row i + span.
             low = [(c if not c & span else W + c - span) for c in range(W)]
             high = [(c + span if not c & span else W + c) for c in range(W)]
             for row, mask in ((i, low), (i + span, high)):
-                name = f"%{tag}{span}_{row}"
                 picked = ", ".join(f"i32 {m}" for m in mask)
-                lines.append(f"  {name} = shufflevector {T} {a}, {T} {b}, <{W} x i32> <{picked}>")
-                swapped[row] = name
+                pair = f"{T} {current[i]}, {T} {current[i + span]}"
+                swapped[row] = w.new(f"shufflevector {pair}, <{W} x i32> <{picked}>")
         current, span = swapped, span * 2
-    return lines, current
+    return current
 
 
-def alarm_lines(vector: Vector, x: str, before: str, after: str) -> list[str]:
-    """Lines that raise the alarm in lanes where `x` is not finite."""
-    T, I, tag = vector.type, vector.of(f"i{8 * vector.real_size}"), after.removeprefix("%")
-    return [
-        f"  %zero_{tag} = fmul {T} {x}, {vector.const(0.0)}",
-        f"  %bits_{tag} = bitcast {T} %zero_{tag} to {I}",
-        f"  {after} = or {I} {before}, %bits_{tag}",
-    ]
+def _raise_alarm(w: Writer, vector: Vector, x: str, alarm: Value) -> str:
+    """The alarm, raised in lanes where `x` is not finite."""
+    zero = w.new(f"fmul {vector.type} {x}, {vector.const(0.0)}")
+    return w.new(f"or {vector.bits} {alarm}, {w.new(f'bitcast {vector.type} {zero} to {vector.bits}')}")
 
 
-def gather(vector: Vector) -> list[str]:
-    """@gather(base, stride, columns, row, last row, slots, alarm): rows to lanes.
-
-    Lanes beyond the last row repeat it. The alarm holds the bits of a zero in good lanes; in a lane that
-    meets nan or infinity it becomes nan, since 0 x is then not 0.
-    """
-    W, T, R, size = vector.width, vector.type, vector.real, vector.real_size
-    I = vector.of(f"i{8 * size}")
-    lines = [
-        f"define internal {I} @gather(ptr %base, i64 %stride, i64 %n, i64 %row, i64 %last, ptr %to, {I} %alarm) #0 {{"
-    ]
-    for lane in range(W):
-        lines += [
-            f"  %w{lane} = add i64 %row, {lane}",
-            f"  %c{lane} = icmp slt i64 %w{lane}, %last",
-            f"  %r{lane} = select i1 %c{lane}, i64 %w{lane}, i64 %last",
-            f"  %m{lane} = mul i64 %r{lane}, %stride",
-            f"  %p{lane} = getelementptr i8, ptr %base, i64 %m{lane}",
-        ]
-    lines += [
-        f"  %full = and i64 %n, {-W}",
-        "  %some = icmp ne i64 %full, 0",
-        "  br i1 %some, label %blocks, label %rest",
-        "blocks:",
-        "  %k = phi i64 [ 0, %0 ], [ %k2, %blocks ]",
-        f"  %u0 = phi {I} [ %alarm, %0 ], [ %u{W}, %blocks ]",
-    ]
-    for lane in range(W):
-        lines += [
-            f"  %q{lane} = getelementptr {R}, ptr %p{lane}, i64 %k",
-            f"  %x{lane} = load {T}, ptr %q{lane}, align {size}",
-        ]
-    turned, columns = _transpose(vector, [f"%x{i}" for i in range(W)], "s")
-    lines += turned
-    for i, column in enumerate(columns):
-        lines += [
-            f"  %k_{i} = add i64 %k, {i}",
-            f"  %d{i} = getelementptr {T}, ptr %to, i64 %k_{i}",
-            f"  store {T} {column}, ptr %d{i}, align {min(vector.size, 64)}",
-            *alarm_lines(vector, column, f"%u{i}", f"%u{i + 1}"),
-        ]
-    lines += [
-        f"  %k2 = add i64 %k, {W}",
-        "  %again = icmp ult i64 %k2, %full",
-        "  br i1 %again, label %blocks, label %rest",
-        "rest:",
-        f"  %v = phi {I} [ %alarm, %0 ], [ %u{W}, %blocks ]",
-        "  %left = icmp ult i64 %full, %n",
-        "  br i1 %left, label %single, label %end",
-        "single:",
-        "  %j = phi i64 [ %full, %rest ], [ %j2, %single ]",
-        f"  %a = phi {I} [ %v, %rest ], [ %a2, %single ]",
-    ]
-    packed = "poison"
-    for lane in range(W):
-        lines += [
-            f"  %e{lane} = getelementptr {R}, ptr %p{lane}, i64 %j",
-            f"  %y{lane} = load {R}, ptr %e{lane}, align {size}",
-        ]
-        if W > 1:
-            lines.append(f"  %g{lane} = insertelement {T} {packed}, {R} %y{lane}, i32 {lane}")
-        packed = f"%g{lane}" if W > 1 else "%y0"
-    return [
-        *lines,
-        f"  %to1 = getelementptr {T}, ptr %to, i64 %j",
-        f"  store {T} {packed}, ptr %to1, align {min(vector.size, 64)}",
-        *alarm_lines(vector, packed, "%a", "%a2"),
-        "  %j2 = add i64 %j, 1",
-        "  %more = icmp ult i64 %j2, %n",
-        "  br i1 %more, label %single, label %end",
-        "end:",
-        f"  %result = phi {I} [ %v, %rest ], [ %a2, %single ]",
-        f"  ret {I} %result",
-        "}",
-    ]
+def alarmed(w: Writer, vector: Vector, alarm: Value) -> str:
+    """Whether the alarm was raised, lane by lane."""
+    numbers = w.new(f"bitcast {vector.bits} {alarm} to {vector.type}")
+    return w.new(f"fcmp uno {vector.type} {numbers}, zeroinitializer")
 
 
-def scatter(vector: Vector) -> list[str]:
+def _write_gather(module: Module, vector: Vector) -> None:
+    """@gather(base, stride, columns, row, last row, slots, alarm): lanes beyond the last row repeat it."""
+    W, T, R, I = vector.width, vector.type, vector.real, vector.bits
+    array, rows, slots = ("ptr %base", "i64 %stride", "i64 %n"), ("i64 %row", "i64 %last"), "ptr %to"
+    with module.function(I, "gather", *array, *rows, slots, f"{I} %alarm") as w:
+        starts = []
+        for lane in range(W):
+            own = w.integer("add", "%row", lane)
+            row = w.select(w.compare("slt", own, "%last"), "i64", own, "%last")
+            starts.append(w.offset("%base", w.integer("mul", row, "%stride")))
+        whole = w.integer("and", "%n", -W)
+        with w.count(0, whole, W, [(I, "%alarm")]) as blocks:
+            loaded = [w.load(T, w.offset(start, blocks.index, R), vector.real_size) for start in starts]
+            (alarm,) = blocks.carried
+            for i, column in enumerate(_transpose(w, vector, loaded)):
+                slot = w.offset("%to", w.integer("add", blocks.index, i), T)
+                w.store(T, column, slot, vector.align)
+                alarm = _raise_alarm(w, vector, column, alarm)
+            blocks.following = [alarm]
+        with w.count(whole, "%n", carry=[(I, blocks.results[0])]) as single:
+            packed = "poison"
+            for lane, start in enumerate(starts):
+                x = w.load(R, w.offset(start, single.index, R), vector.real_size)
+                packed = w.new(f"insertelement {T} {packed}, {R} {x}, i32 {lane}")
+            w.store(T, packed, w.offset("%to", single.index, T), vector.align)
+            single.following = [_raise_alarm(w, vector, packed, single.carried[0])]
+        w.ret(I, single.results[0])
+
+
+def _write_scatter(module: Module, vector: Vector) -> None:
     """@scatter(base, stride, columns, row, rows, slots): the first `rows` lanes to rows."""
-    W, T, R, size = vector.width, vector.type, vector.real, vector.real_size
-    lines = ["define internal void @scatter(ptr %base, i64 %stride, i64 %n, i64 %row, i64 %rows, ptr %from) #0 {"]
-    for lane in range(W):
-        lines += [
-            f"  %w{lane} = add i64 %row, {lane}",
-            f"  %m{lane} = mul i64 %w{lane}, %stride",
-            f"  %p{lane} = getelementptr i8, ptr %base, i64 %m{lane}",
-        ]
-    lines += [
-        f"  %whole = icmp sge i64 %rows, {W}",
-        f"  %even = and i64 %n, {-W}",
-        "  %full = select i1 %whole, i64 %even, i64 0",
-        "  %some = icmp ne i64 %full, 0",
-        "  br i1 %some, label %blocks, label %rest",
-        "blocks:",
-        "  %k = phi i64 [ 0, %0 ], [ %k2, %blocks ]",
-    ]
-    for i in range(W):
-        lines += [
-            f"  %k_{i} = add i64 %k, {i}",
-            f"  %d{i} = getelementptr {T}, ptr %from, i64 %k_{i}",
-            f"  %x{i} = load {T}, ptr %d{i}, align {min(vector.size, 64)}",
-        ]
-    turned, columns = _transpose(vector, [f"%x{i}" for i in range(W)], "s")
-    lines += turned
-    for lane, column in enumerate(columns):
-        lines += [
-            f"  %q{lane} = getelementptr {R}, ptr %p{lane}, i64 %k",
-            f"  store {T} {column}, ptr %q{lane}, align {size}",
-        ]
-    lines += [
-        f"  %k2 = add i64 %k, {W}",
-        "  %again = icmp ult i64 %k2, %full",
-        "  br i1 %again, label %blocks, label %rest",
-        "rest:",
-        "  %left = icmp ult i64 %full, %n",
-        "  br i1 %left, label %single, label %end",
-        "single:",
-        "  %j = phi i64 [ %full, %rest ], [ %j2, %next ]",
-        f"  %jw = mul i64 %j, {W}",
-        "  br label %lane",
-        "lane:",
-        "  %l = phi i64 [ 0, %single ], [ %l2, %lane ]",
-        "  %s = add i64 %jw, %l",
-        f"  %a = getelementptr {R}, ptr %from, i64 %s",
-        f"  %y = load {R}, ptr %a, align {size}",
-        "  %r = add i64 %row, %l",
-        "  %m = mul i64 %r, %stride",
-        "  %p = getelementptr i8, ptr %base, i64 %m",
-        f"  %q = getelementptr {R}, ptr %p, i64 %j",
-        f"  store {R} %y, ptr %q, align {size}",
-        "  %l2 = add i64 %l, 1",
-        f"  %inside = icmp ult i64 %l2, {W}",
-        "  %wanted = icmp slt i64 %l2, %rows",
-        "  %on = and i1 %inside, %wanted",
-        "  br i1 %on, label %lane, label %next",
-        "next:",
-        "  %j2 = add i64 %j, 1",
-        "  %more = icmp ult i64 %j2, %n",
-        "  br i1 %more, label %single, label %end",
-        "end:",
-        "  ret void",
-        "}",
-    ]
-    return lines
+    W, T, R = vector.width, vector.type, vector.real
+    array, rows, slots = ("ptr %base", "i64 %stride", "i64 %n"), ("i64 %row", "i64 %rows"), "ptr %from"
+    with module.function("void", "scatter", *array, *rows, slots) as w:
+        starts = []
+        for lane in range(W):
+            own = w.integer("add", "%row", lane)
+            starts.append(w.offset("%base", w.integer("mul", own, "%stride")))
+        all_lanes = w.compare("sge", "%rows", W)
+        whole = w.select(all_lanes, "i64", w.integer("and", "%n", -W), 0)
+        with w.count(0, whole, W) as blocks:
+            columns = []
+            for i in range(W):
+                slot = w.offset("%from", w.integer("add", blocks.index, i), T)
+                columns.append(w.load(T, slot, vector.align))
+            for start, row in zip(starts, _transpose(w, vector, columns), strict=True):
+                w.store(T, row, w.offset(start, blocks.index, R), vector.real_size)
+        lanes = w.select(all_lanes, "i64", W, "%rows")
+        with w.count(whole, "%n") as single:
+            slot = w.offset("%from", single.index, T)
+            with w.count(0, lanes, at_least_once=True) as lane:
+                x = w.load(R, w.offset(slot, lane.index, R), vector.real_size)
+                row = w.integer("add", "%row", lane.index)
+                start = w.offset("%base", w.integer("mul", row, "%stride"))
+                w.store(R, x, w.offset(start, single.index, R), vector.real_size)
+        w.ret()
 
 
-def take(block: Vector) -> list[str]:
-    """@take(from, count, to, alarm): copy numbers, as many at a time as a block has, with the alarm of `gather`."""
-    V, T, R, size = block.width, block.type, block.real, block.real_size
-    I, one = block.of(f"i{8 * size}"), Vector(1, R)
-    return [
-        f"define internal {I} @take(ptr %from, i64 %n, ptr %to, {I} %alarm) #0 {{",
-        f"  %full = and i64 %n, {-V}",
-        "  %some = icmp ne i64 %full, 0",
-        "  br i1 %some, label %blocks, label %rest",
-        "blocks:",
-        "  %k = phi i64 [ 0, %0 ], [ %k2, %blocks ]",
-        f"  %u = phi {I} [ %alarm, %0 ], [ %u2, %blocks ]",
-        f"  %p = getelementptr {R}, ptr %from, i64 %k",
-        f"  %x = load {T}, ptr %p, align {size}",
-        f"  %q = getelementptr {R}, ptr %to, i64 %k",
-        f"  store {T} %x, ptr %q, align {size}",
-        *alarm_lines(block, "%x", "%u", "%u2"),
-        f"  %k2 = add i64 %k, {V}",
-        "  %again = icmp ult i64 %k2, %full",
-        "  br i1 %again, label %blocks, label %rest",
-        "rest:",
-        f"  %v = phi {I} [ %alarm, %0 ], [ %u2, %blocks ]",
-        f"  %v0 = extractelement {I} %v, i32 0",
-        "  %left = icmp ult i64 %full, %n",
-        "  br i1 %left, label %single, label %end",
-        "single:",
-        "  %j = phi i64 [ %full, %rest ], [ %j2, %single ]",
-        f"  %a = phi i{8 * size} [ %v0, %rest ], [ %a2, %single ]",
-        f"  %e = getelementptr {R}, ptr %from, i64 %j",
-        f"  %y = load {R}, ptr %e, align {size}",
-        f"  %f = getelementptr {R}, ptr %to, i64 %j",
-        f"  store {R} %y, ptr %f, align {size}",
-        *alarm_lines(one, "%y", "%a", "%a2"),
-        "  %j2 = add i64 %j, 1",
-        "  %more = icmp ult i64 %j2, %n",
-        "  br i1 %more, label %single, label %end",
-        "end:",
-        f"  %tail = phi i{8 * size} [ %v0, %rest ], [ %a2, %single ]",
-        f"  %result = insertelement {I} %v, i{8 * size} %tail, i32 0",
-        f"  ret {I} %result",
-        "}",
-    ]
+def _copy(w: Writer, vector: Vector, source: str, target: str, index: str) -> str:
+    """Copy the numbers from `index` on that fit into `vector`; their name."""
+    x = w.load(vector.type, w.offset(source, index, vector.real), vector.real_size)
+    w.store(vector.type, x, w.offset(target, index, vector.real), vector.real_size)
+    return x
 
 
-def give(block: Vector) -> list[str]:
+def _write_take(module: Module, block: Vector) -> None:
+    """@take(from, count, to, alarm): copy numbers, as many at a time as a block has, with the alarm."""
+    I, one = block.bits, block.one_lane()
+    with module.function(I, "take", "ptr %from", "i64 %n", "ptr %to", f"{I} %alarm") as w:
+        whole = w.integer("and", "%n", -block.width)
+        with w.count(0, whole, block.width, [(I, "%alarm")]) as blocks:
+            x = _copy(w, block, "%from", "%to", blocks.index)
+            blocks.following = [_raise_alarm(w, block, x, blocks.carried[0])]
+        alarm = blocks.results[0]
+        first = w.new(f"extractelement {I} {alarm}, i32 0")
+        with w.count(whole, "%n", carry=[(one.bits, first)]) as single:
+            x = _copy(w, one, "%from", "%to", single.index)
+            single.following = [_raise_alarm(w, one, x, single.carried[0])]
+        w.ret(I, w.new(f"insertelement {I} {alarm}, {one.bits} {single.results[0]}, i32 0"))
+
+
+def _write_give(module: Module, block: Vector) -> None:
     """@give(to, count, from): copy numbers, as many at a time as a block has."""
-    V, T, R, size = block.width, block.type, block.real, block.real_size
-    return [
-        "define internal void @give(ptr %to, i64 %n, ptr %from) #0 {",
-        f"  %full = and i64 %n, {-V}",
-        "  %some = icmp ne i64 %full, 0",
-        "  br i1 %some, label %blocks, label %rest",
-        "blocks:",
-        "  %k = phi i64 [ 0, %0 ], [ %k2, %blocks ]",
-        f"  %p = getelementptr {R}, ptr %from, i64 %k",
-        f"  %x = load {T}, ptr %p, align {size}",
-        f"  %q = getelementptr {R}, ptr %to, i64 %k",
-        f"  store {T} %x, ptr %q, align {size}",
-        f"  %k2 = add i64 %k, {V}",
-        "  %again = icmp ult i64 %k2, %full",
-        "  br i1 %again, label %blocks, label %rest",
-        "rest:",
-        "  %left = icmp ult i64 %full, %n",
-        "  br i1 %left, label %single, label %end",
-        "single:",
-        "  %j = phi i64 [ %full, %rest ], [ %j2, %single ]",
-        f"  %e = getelementptr {R}, ptr %from, i64 %j",
-        f"  %y = load {R}, ptr %e, align {size}",
-        f"  %f = getelementptr {R}, ptr %to, i64 %j",
-        f"  store {R} %y, ptr %f, align {size}",
-        "  %j2 = add i64 %j, 1",
-        "  %more = icmp ult i64 %j2, %n",
-        "  br i1 %more, label %single, label %end",
-        "end:",
-        "  ret void",
-        "}",
-    ]
+    with module.function("void", "give", "ptr %to", "i64 %n", "ptr %from") as w:
+        whole = w.integer("and", "%n", -block.width)
+        with w.count(0, whole, block.width) as blocks:
+            _copy(w, block, "%from", "%to", blocks.index)
+        with w.count(whole, "%n") as single:
+            _copy(w, block.one_lane(), "%from", "%to", single.index)
+        w.ret()

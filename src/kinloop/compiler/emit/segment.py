@@ -1,189 +1,139 @@
-"""One segment of a plan as an LLVM function of the scratch pointer."""
+"""One segment of a plan as an LLVM function of the scratch array."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
-from kinloop.compiler.emit.ir import Vector, branch_if_any
-from kinloop.compiler.fuse import Operation
-from kinloop.compiler.plan import Operand, Plan, Segment
+from kinloop.compiler.emit.ir import Module, Writer
+from kinloop.compiler.emit.lane_arithmetic import any_nonzero
+from kinloop.compiler.emit.lane_calls import LANE_CALLS, lane_call
+from kinloop.compiler.emit.vector_type import Vector
+from kinloop.compiler.plan.stage_types import Operand, Plan, Segment
 
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+_FUSED = ("fma", "fms", "fnma")
 _INTRINSIC = {"sqrt": "sqrt", "abs": "fabs", "floor": "floor"}
+_EXTREME = {"minimum": "olt", "maximum": "ogt"}
 _COMPARE = {"lt": "olt", "le": "ole"}
-LANE_CALLS = {"tan": 1, "asin": 1, "acos": 1, "atan": 1, "exp": 1, "log": 1, "atan2": 2}
+_JOIN = ("and", "or")
+TRUTHS = (*_COMPARE, *_JOIN, "not")  # operations that answer yes or no
 
 
-class SegmentWriter:
-    """Writes the operations of one segment; values from elsewhere are loaded at their first use.
+def write_segment(module: Module, name: str, plan: Plan, segment: Segment, vector: Vector) -> None:
+    """@name(scratch): the operations of a segment in order, each value stored where others look for it."""
+    with module.function("void", name, "ptr noalias %scratch") as w:
+        if segment.gate is None:
+            _SegmentWriter(w, plan, vector).write(segment)
+        else:
+            with w.when(any_nonzero(w, vector, "%scratch", segment.gate)):
+                _SegmentWriter(w, plan, vector).write(segment)
+        w.ret()
 
-    A value is a number (`%v7`) or a truth value (`%b7`); each is converted where the other is wanted.
+
+class _SegmentWriter:
+    """Writes operations; values from elsewhere are loaded at their first use.
+
+    A value has a name as a number, as a truth value, or both; each is made where it is first wanted.
     """
 
-    def __init__(self, plan: Plan, vector: Vector) -> None:
-        self.plan, self.vector = plan, vector
-        self.T, self.B, self.suffix = vector.type, vector.of("i1"), vector.suffix
+    def __init__(self, writer: Writer, plan: Plan, vector: Vector) -> None:
+        self.writer, self.plan, self.vector = writer, plan, vector
+        self.T, self.B = vector.type, vector.truth
         self.zero, self.one = vector.const(0.0), vector.const(1.0)
-        self.align = min(vector.size, 64)
-        self.lines: list[str] = []
-        self.numbers: set[int] = set()
-        self.truths: set[int] = set()
-        self.constants: dict[float, str] = {}
-        self.temporaries = 0
+        self.numbers: dict[int, str] = {}
+        self.truths: dict[int, str] = {}
 
-    def write(self, name: str, segment: Segment) -> list[str]:
-        self.lines.append(f"define internal void @{name}(ptr noalias %w) #0 {{")
+    def write(self, segment: Segment) -> None:
         operations, stores = self.plan.operations, self.plan.stores
-        if segment.gate is not None:
-            self.lines += [*branch_if_any(self.vector, "%w", segment.gate, "go", "end"), "end:", "  ret void", "go:"]
         for k in segment.values:
-            self.operation(k, operations[k])
+            op, args = operations[k]
+            if op in TRUTHS:
+                self.truths[k] = self._truth_operation(op, args)
+            else:
+                self.numbers[k] = self._number_operation(op, args)
             for slot in stores.get(k, ()):
-                self.store(k, slot)
+                self._store(k, slot)
         for x, slot in segment.copies:
-            self.store(x, slot)
-        self.lines += ["  ret void", "}"]
-        return self.lines
+            self._store(x, slot)
 
-    def temporary(self) -> str:
-        self.temporaries += 1
-        return f"%t{self.temporaries}"
+    def _address(self, slot: int) -> str:
+        return self.writer.offset("%scratch", slot * self.vector.size)
 
-    def address(self, slot: int) -> str:
-        p = self.temporary()
-        self.lines.append(f"  {p} = getelementptr i8, ptr %w, i64 {slot * self.vector.size}")
-        return p
+    def _store(self, x: Operand, slot: int) -> None:
+        value = self._number(x)
+        self.writer.store(self.T, value, self._address(slot), self.vector.align)
 
-    def store(self, x: Operand, slot: int) -> None:
-        value = self.number(x)
-        self.lines.append(f"  store {self.T} {value}, ptr {self.address(slot)}, align {self.align}")
-
-    def number(self, x: Operand) -> str:
+    def _number(self, x: Operand) -> str:
         """The name of a value as a number."""
         if isinstance(x, float):
             return self.vector.const(x)
-        if x not in self.numbers:
-            self.numbers.add(x)
+        name = self.numbers.get(x)
+        if name is None:
             if x in self.truths:
-                self.lines.append(f"  %v{x} = select {self.B} %b{x}, {self.T} {self.one}, {self.T} {self.zero}")
+                name = self._select(self.truths[x], self.one, self.zero)
             else:
-                place = self.address(self.plan.home[x])
-                self.lines.append(f"  %v{x} = load {self.T}, ptr {place}, align {self.align}")
-        return f"%v{x}"
+                name = self.writer.load(self.T, self._address(self.plan.home[x]), self.vector.align)
+            self.numbers[x] = name
+        return name
 
-    def truth(self, x: Operand) -> str:
+    def _truth(self, x: Operand) -> str:
         """The name of a value as a truth value: not zero (so nan is true, as in NumPy)."""
         if isinstance(x, float):
             return self.vector.splat("i1", "false" if x == 0 else "true")
         if x not in self.truths:
-            value = self.number(x)
-            self.truths.add(x)
-            self.lines.append(f"  %b{x} = fcmp une {self.T} {value}, {self.zero}")
-        return f"%b{x}"
+            self.truths[x] = self._compare("une", self._number(x), self.zero)
+        return self.truths[x]
 
-    def negative(self, x: Operand) -> str:
+    def _select(self, condition: str, a: str, b: str) -> str:
+        return self.writer.new(f"select {self.B} {condition}, {self.T} {a}, {self.T} {b}")
+
+    def _compare(self, order: str, a: str, b: str) -> str:
+        return self.writer.new(f"fcmp {order} {self.T} {a}, {b}")
+
+    def _negative(self, x: Operand) -> str:
         if isinstance(x, float):
             return self.vector.const(-x)
-        value, out = self.number(x), self.temporary()
-        self.lines.append(f"  {out} = fneg {self.T} {value}")
-        return out
+        return self.writer.new(f"fneg {self.T} {self._number(x)}")
 
-    def operation(self, k: int, operation: Operation) -> None:
-        op, args = operation
-        if op in _ARITHMETIC:
-            a, b = self.number(args[0]), self.number(args[1])
-            self.lines.append(f"  %v{k} = {_ARITHMETIC[op]} {self.T} {a}, {b}")
-        elif op in ("fma", "fms", "fnma"):
-            x, y, z = args
-            a = self.negative(x) if op == "fnma" else self.number(x)
-            b = self.number(y)
-            c = self.negative(z) if op == "fms" else self.number(z)
-            T = self.T
-            self.lines.append(f"  %v{k} = call {T} @llvm.fma.{self.suffix}({T} {a}, {T} {b}, {T} {c})")
-        elif op in _LOGIC:
-            _LOGIC[op](self, k, args)
-            self.truths.add(k)
-            return
-        else:
-            self.function(k, op, args)
-        self.numbers.add(k)
+    def _truth_operation(self, op: str, args: Sequence[Operand]) -> str:
+        if op in _COMPARE:
+            a, b = map(self._number, args)
+            return self._compare(_COMPARE[op], a, b)
+        truths = [self._truth(x) for x in args]
+        if op == "not":
+            return self.writer.new(f"xor {self.B} {truths[0]}, {self.vector.splat('i1', 'true')}")
+        return self.writer.new(f"{op} {self.B} {truths[0]}, {truths[1]}")
 
-    def function(self, k: int, op: str, args: tuple[Operand, ...]) -> None:
-        T = self.T
+    def _number_operation(self, op: str, args: Sequence[Operand]) -> str:
+        instruction = _ARITHMETIC.get(op)
+        if instruction is not None:
+            a, b = self._number(args[0]), self._number(args[1])
+            return self.writer.new(f"{instruction} {self.T} {a}, {b}")
+        if op in _FUSED:
+            a = self._negative(args[0]) if op == "fnma" else self._number(args[0])
+            b = self._number(args[1])
+            c = self._negative(args[2]) if op == "fms" else self._number(args[2])
+            return self._intrinsic("fma", a, b, c)
         if op == "where":
-            c, a, b = self.truth(args[0]), self.number(args[1]), self.number(args[2])
-            self.lines.append(f"  %v{k} = select {self.B} {c}, {T} {a}, {T} {b}")
-            return
-        names = [self.number(x) for x in args]
+            condition = self._truth(args[0])
+            return self._select(condition, self._number(args[1]), self._number(args[2]))
+        return self._function(op, [self._number(x) for x in args])
+
+    def _function(self, op: str, names: list[str]) -> str:
         if op == "neg":
-            self.lines.append(f"  %v{k} = fneg {T} {names[0]}")
-        elif op in _INTRINSIC:
-            self.lines.append(f"  %v{k} = call {T} @llvm.{_INTRINSIC[op]}.{self.suffix}({T} {names[0]})")
-        elif op in ("minimum", "maximum"):
-            self.extreme(k, "olt" if op == "minimum" else "ogt", *names)
-        elif op in LANE_CALLS:
-            self.lines.append(f"  %v{k} = call {T} @lanes_{op}({', '.join(f'{T} {x}' for x in names)})")
-        else:
-            raise AssertionError(f"no code for operation {op!r}")
+            return self.writer.new(f"fneg {self.T} {names[0]}")
+        if op in _INTRINSIC:
+            return self._intrinsic(_INTRINSIC[op], *names)
+        if op in _EXTREME:
+            return self._extreme(_EXTREME[op], *names)
+        if op in LANE_CALLS:
+            return lane_call(self.writer, self.vector, op, *names)
+        raise AssertionError(f"no code for operation {op!r}")
 
-    def extreme(self, k: int, order: str, a: str, b: str) -> None:
+    def _intrinsic(self, name: str, *names: str) -> str:
+        return self.writer.call(self.T, f"llvm.{name}.{self.vector.suffix}", *[f"{self.T} {x}" for x in names])
+
+    def _extreme(self, order: str, a: str, b: str) -> str:
         """minimum, maximum as in NumPy: the first argument if it is nan or comes first, else the second."""
-        first, nan, pick = self.temporary(), self.temporary(), self.temporary()
-        self.lines += [
-            f"  {first} = fcmp {order} {self.T} {a}, {b}",
-            f"  {nan} = fcmp uno {self.T} {a}, {a}",
-            f"  {pick} = or {self.B} {first}, {nan}",
-            f"  %v{k} = select {self.B} {pick}, {self.T} {a}, {self.T} {b}",
-        ]
-
-
-def _compare(w: SegmentWriter, k: int, args: tuple[Operand, ...], op: str) -> None:
-    a, b = w.number(args[0]), w.number(args[1])
-    w.lines.append(f"  %b{k} = fcmp {_COMPARE[op]} {w.T} {a}, {b}")
-
-
-def _join(w: SegmentWriter, k: int, args: tuple[Operand, ...], op: str) -> None:
-    a, b = w.truth(args[0]), w.truth(args[1])
-    w.lines.append(f"  %b{k} = {op} {w.B} {a}, {b}")
-
-
-def _not(w: SegmentWriter, k: int, args: tuple[Operand, ...]) -> None:
-    a = w.truth(args[0])
-    w.lines.append(f"  %b{k} = xor {w.B} {a}, {w.vector.splat('i1', 'true')}")
-
-
-_LOGIC: dict[str, Callable[[SegmentWriter, int, tuple[Operand, ...]], None]] = {
-    "lt": lambda w, k, args: _compare(w, k, args, "lt"),
-    "le": lambda w, k, args: _compare(w, k, args, "le"),
-    "and": lambda w, k, args: _join(w, k, args, "and"),
-    "or": lambda w, k, args: _join(w, k, args, "or"),
-    "not": _not,
-}
-
-
-def lane_call(vector: Vector, name: str) -> list[str]:
-    """A function of W lanes that calls libm for each: the same libm for every W. Single goes via double."""
-    T, count = vector.type, LANE_CALLS[name]
-    lines = [f"define internal {T} @lanes_{name}({', '.join(f'{T} %x{i}' for i in range(count))}) #0 {{"]
-    out = "poison"
-    for lane in range(vector.width):
-        given = []
-        for i in range(count):
-            one = f"%x{i}"
-            if vector.width > 1:
-                lines.append(f"  %a{lane}_{i} = extractelement {T} %x{i}, i32 {lane}")
-                one = f"%a{lane}_{i}"
-            if vector.real == "float":
-                lines.append(f"  %d{lane}_{i} = fpext float {one} to double")
-                one = f"%d{lane}_{i}"
-            given.append(f"double {one}")
-        lines.append(f"  %r{lane} = call double @kinloop_{name}({', '.join(given)})")
-        result = f"%r{lane}"
-        if vector.real == "float":
-            lines.append(f"  %f{lane} = fptrunc double {result} to float")
-            result = f"%f{lane}"
-        if vector.width > 1:
-            lines.append(f"  %o{lane} = insertelement {T} {out}, {vector.real} {result}, i32 {lane}")
-            result = f"%o{lane}"
-        out = result
-    return [*lines, f"  ret {T} {out}", "}"]
+        first, nan = self._compare(order, a, b), self._compare("uno", a, a)
+        return self._select(self.writer.new(f"or {self.B} {first}, {nan}"), a, b)

@@ -10,7 +10,10 @@ other lanes keep their results.
 
 from __future__ import annotations
 
-from kinloop.compiler.emit.ir import Vector, Writer
+from kinloop.compiler.abi import symbol
+from kinloop.compiler.emit.ir import UNLIKELY, Module
+from kinloop.compiler.emit.lane_arithmetic import LaneArithmetic, any_lane
+from kinloop.compiler.emit.vector_type import Vector
 
 LIMIT = 1e5
 SIN = (
@@ -28,106 +31,93 @@ HALF_PI_33 = ("0x1.921fb54400000p+0", "0x1.0b4611a600000p-34", "0x1.3198a2e00000
 ROUND = 1.5 * 2.0**52  # adding it leaves the nearest integer in the low bits
 
 
-def sincos(w: Writer, x: str) -> tuple[str, str]:
-    """Write the sine and cosine of |x| <= LIMIT, lane by lane."""
-    vector = w.vector
-    I, hexed = vector.of("i64"), lambda c: vector.const(float.fromhex(c))
-    shifted = w.fma(x, hexed(TWO_OVER_PI), vector.const(ROUND))
-    quadrant = w.new(f"bitcast {vector.type} {shifted} to {I}")
-    n = w.sub(shifted, vector.const(ROUND))
-    r = _reduce(w, x, n)
-    z = w.mul(r, r)
-    s = w.fma(w.mul(r, z), w.polynomial(z, [hexed(c) for c in SIN]), r)
-    s = w.call("copysign", s, r)  # only the sine of -0.0 needs it
-    c = w.fma(z, w.polynomial(z, [vector.const(-0.5), *[hexed(c) for c in COS]]), vector.const(1.0))
-
-    def bits(value: str) -> str:
-        return w.new(f"bitcast {vector.type} {value} to {I}")
-
-    def signed(value: str, turns: str) -> str:
-        """`value`, negative where bit 1 of `turns` is set."""
-        sign = w.new(f"shl {I} {turns}, {vector.splat('i64', '62')}")
-        sign = w.new(f"and {I} {sign}, {vector.splat('i64', str(-(2**63)))}")
-        return w.new(f"bitcast {I} {w.new(f'xor {I} {bits(value)}, {sign}')} to {vector.type}")
-
-    odd = w.new(f"shl {I} {quadrant}, {vector.splat('i64', '63')}")
-    odd = w.new(f"icmp slt {I} {odd}, {vector.splat('i64', '0')}")
-    mask = f"{vector.of('i1')} {odd}, {vector.type}"
-    sine = w.new(f"select {mask} {c}, {vector.type} {s}")
-    cosine = w.new(f"select {mask} {s}, {vector.type} {c}")
-    next_quadrant = w.new(f"add {I} {quadrant}, {vector.splat('i64', '1')}")
-    return signed(sine, quadrant), signed(cosine, next_quadrant)
+def _hex(vector: Vector, digits: str) -> str:
+    return vector.const(float.fromhex(digits))
 
 
-def _reduce(w: Writer, x: str, n: str) -> str:
+def _sincos(m: LaneArithmetic, x: str) -> tuple[str, str]:
+    """The sine and cosine of |x| <= LIMIT, lane by lane."""
+    vector, new = m.vector, m.writer.new
+    I = vector.bits
+    shifted = m.fma(x, _hex(vector, TWO_OVER_PI), vector.const(ROUND))
+    quadrant = new(f"bitcast {vector.type} {shifted} to {I}")
+    n = m.sub(shifted, vector.const(ROUND))
+    r = _reduce(m, x, n)
+    z = m.mul(r, r)
+    s = m.fma(m.mul(r, z), m.polynomial(z, [_hex(vector, c) for c in SIN]), r)
+    s = m.intrinsic("copysign", s, r)  # only the sine of -0.0 needs it
+    c = m.fma(z, m.polynomial(z, [vector.const(-0.5), *[_hex(vector, c) for c in COS]]), vector.const(1.0))
+    odd = new(f"shl {I} {quadrant}, {vector.splat('i64', '63')}")
+    odd = new(f"icmp slt {I} {odd}, {vector.splat('i64', '0')}")
+    sine = new(f"select {vector.truth} {odd}, {vector.type} {c}, {vector.type} {s}")
+    cosine = new(f"select {vector.truth} {odd}, {vector.type} {s}, {vector.type} {c}")
+    next_quadrant = new(f"add {I} {quadrant}, {vector.splat('i64', '1')}")
+    return _signed(m, sine, quadrant), _signed(m, cosine, next_quadrant)
+
+
+def _signed(m: LaneArithmetic, value: str, quadrant: str) -> str:
+    """`value`, negative where bit 1 of `quadrant` is set."""
+    vector, new = m.vector, m.writer.new
+    T, I = vector.type, vector.bits
+    sign = new(f"shl {I} {quadrant}, {vector.splat('i64', '62')}")
+    sign = new(f"and {I} {sign}, {vector.splat('i64', str(-(2**63)))}")
+    bits = new(f"bitcast {T} {value} to {I}")
+    return new(f"bitcast {I} {new(f'xor {I} {bits}, {sign}')} to {T}")
+
+
+def _reduce(m: LaneArithmetic, x: str, n: str) -> str:
     """x - n pi/2, rounded about once."""
-    vector = w.vector
-    parts = [vector.const(float.fromhex(c)) for c in (HALF_PI_FMA if w.has_fma else HALF_PI_33)]
-    if w.has_fma:
-        minus_n = w.new(f"fneg {vector.type} {n}")
+    vector = m.vector
+    parts = [_hex(vector, c) for c in (HALF_PI_FMA if m.has_fma else HALF_PI_33)]
+    if m.has_fma:
+        minus_n = m.writer.new(f"fneg {vector.type} {n}")
         for part in parts:
-            x = w.fma(minus_n, part, x)
+            x = m.fma(minus_n, part, x)
         return x
-    a = w.sub(x, w.mul(n, parts[0]))  # exact
-    second = w.mul(n, parts[1])
-    r = w.sub(a, second)
-    lost = w.sub(w.sub(a, r), second)
-    rest = w.add(w.sub(w.mul(n, parts[2]), lost), w.mul(n, parts[3]))
-    return w.sub(r, rest)
+    a = m.sub(x, m.mul(n, parts[0]))  # exact
+    second = m.mul(n, parts[1])
+    r = m.sub(a, second)
+    lost = m.sub(m.sub(a, r), second)
+    rest = m.add(m.sub(m.mul(n, parts[2]), lost), m.mul(n, parts[3]))
+    return m.sub(r, rest)
 
 
-def _huge_lanes(w: Writer, x: str, huge: str, pair: tuple[str, str]) -> tuple[str, str]:
-    """Write libm's answers into the lanes that are too large for the polynomial."""
-    vector, out = w.vector, list(pair)
+def _huge_lanes(m: LaneArithmetic, x: str, huge: str, pair: tuple[str, str]) -> list[str]:
+    """libm's answers in the lanes that are too large for the polynomial."""
+    vector, new, out = m.vector, m.writer.new, list(pair)
     for k, name in enumerate(("sin", "cos")):
-        if vector.width == 1:
-            out[k] = w.new(f"call double @kinloop_{name}(double {x})")
-            continue
         for lane in range(vector.width):
-            one = w.new(f"extractelement {vector.type} {x}, i32 {lane}")
-            old = w.new(f"extractelement {vector.type} {out[k]}, i32 {lane}")
-            own = w.new(f"extractelement {vector.of('i1')} {huge}, i32 {lane}")
-            far = w.new(f"call double @kinloop_{name}(double {one})")
-            best = w.new(f"select i1 {own}, double {far}, double {old}")
-            out[k] = w.new(f"insertelement {vector.type} {out[k]}, double {best}, i32 {lane}")
-    return out[0], out[1]
+            one = new(f"extractelement {vector.type} {x}, i32 {lane}")
+            old = new(f"extractelement {vector.type} {out[k]}, i32 {lane}")
+            own = new(f"extractelement {vector.truth} {huge}, i32 {lane}")
+            far = m.writer.call("double", symbol(name), f"double {one}")
+            best = m.writer.select(own, "double", far, old)
+            out[k] = new(f"insertelement {vector.type} {out[k]}, double {best}, i32 {lane}")
+    return out
 
 
-def angles_function(block: Vector, fma: bool) -> list[str]:
-    """A function that loops over blocks of angles: @angles(from, sines, cosines, number of blocks).
+def write_angles(module: Module, block: Vector, fma: bool) -> None:
+    """@angles(from, sines, cosines, number of blocks): a loop over blocks of angles.
 
     For W lanes a block is one angle of W states; for one state it is as many of its angles as the vector
     unit takes. Single precision computes in double: as accurate as can be, and one code for both.
     """
     wide = block.as_double()
-    w = Writer(wide, fma)
-    narrow = block.real == "float"
-    B, T = block.type, wide.type
-    w.lines.append("define internal void @angles(ptr %at, ptr %sin, ptr %cos, i64 %blocks) #0 {")
-    w.do("br label %loop")
-    w.label("loop")
-    w.do("%i = phi i64 [ 0, %0 ], [ %next, %store ]")
-    place = w.new(f"mul i64 %i, {block.size}")
-    ends = [w.new(f"getelementptr i8, ptr {p}, i64 {place}") for p in ("%at", "%sin", "%cos")]
-    x = w.new(f"load {B}, ptr {ends[0]}, align {block.real_size}")
-    if narrow:
-        x = w.new(f"fpext {B} {x} to {T}")
-    near = sincos(w, x)
-    huge = w.new(f"fcmp ogt {T} {w.call('fabs', x)}, {wide.const(LIMIT)}")
-    w.do(f"br i1 {w.any_lane(huge)}, label %far, label %store, !prof !0")
-    w.label("far")
-    far = _huge_lanes(w, x, huge, near)
-    w.do("br label %store")
-    w.label("store")
-    pair = [w.new(f"phi {T} [ {near[k]}, %loop ], [ {far[k]}, %far ]") for k in range(2)]
-    for slot, y in zip(ends[1:], pair):
-        if narrow:
-            y = w.new(f"fptrunc {T} {y} to {B}")
-        w.do(f"store {B} {y}, ptr {slot}, align {block.real_size}")
-    w.do("%next = add i64 %i, 1")
-    w.do("%more = icmp ult i64 %next, %blocks")
-    w.do("br i1 %more, label %loop, label %end")
-    w.label("end")
-    w.do("ret void")
-    w.lines.append("}")
-    return w.lines
+    B, T, narrow = block.type, wide.type, block.real == "float"
+    with module.function("void", "angles", "ptr %at", "ptr %sin", "ptr %cos", "i64 %blocks") as w:
+        m = LaneArithmetic(w, wide, fma)
+        with w.count(0, "%blocks", at_least_once=True) as loop:
+            place = w.integer("mul", loop.index, block.size)
+            source, *targets = (w.offset(base, place) for base in ("%at", "%sin", "%cos"))
+            x = w.load(B, source, block.real_size)
+            if narrow:
+                x = w.new(f"fpext {B} {x} to {T}")
+            near = _sincos(m, x)
+            huge = w.new(f"fcmp ogt {T} {m.intrinsic('fabs', x)}, {wide.const(LIMIT)}")
+            with w.when(any_lane(w, wide, huge), UNLIKELY) as beyond:
+                far = _huge_lanes(m, x, huge, near)
+            pair = [beyond.merge(T, far[k], near[k]) for k in range(2)]
+            for target, y in zip(targets, pair, strict=True):
+                y = w.new(f"fptrunc {T} {y} to {B}") if narrow else y
+                w.store(B, y, target, block.real_size)
+        w.ret()

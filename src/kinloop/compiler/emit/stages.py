@@ -2,119 +2,75 @@
 
 from __future__ import annotations
 
-from kinloop.compiler.emit.ir import Vector, branch_if_any
-from kinloop.compiler.emit.segment import LANE_CALLS, SegmentWriter, lane_call
-from kinloop.compiler.emit.sincos import angles_function
-from kinloop.compiler.plan import Angles, Plan, Repeat, Segment
+from kinloop.compiler.emit.ir import Module
+from kinloop.compiler.emit.kernel_layout import Layout
+from kinloop.compiler.emit.lane_arithmetic import any_nonzero
+from kinloop.compiler.emit.lane_calls import LANE_CALLS, write_lane_call
+from kinloop.compiler.emit.segment import write_segment
+from kinloop.compiler.emit.sincos import write_angles
+from kinloop.compiler.emit.vector_type import Vector
+from kinloop.compiler.plan.stage_types import Angles, Plan, Repeat, Segment
 
 
-def stage_functions(plan: Plan, vector: Vector, block: Vector, fma: bool) -> tuple[list[str], list[str]]:
-    """Lines of all stage functions of a plan, loops and all, and the names of the plan's own stages in order.
-
-    `block` is how many angles one state takes at a time.
-    """
-    lines: list[str] = []
+def write_stages(module: Module, plan: Plan, layout: Layout, fma: bool) -> None:
+    """@run(scratch), all stages of a plan one after the other, and what it calls."""
     names: dict[int, list[str]] = {}
-    _write_plan(plan, vector, block, lines, names)
+    _write_plan(module, plan, layout, names)
     used = {op for p in _all_plans(plan) for op, _ in p.operations.values()}
     for name in LANE_CALLS:
         if name in used:
-            lines += lane_call(vector, name)
+            write_lane_call(module, layout.vector, name)
     if used & {"sin", "cos"}:
-        lines += angles_function(block if vector.width == 1 else vector, fma)
-    return lines, names[id(plan)]
+        write_angles(module, layout.register, fma)
+    with module.function("void", "run", "ptr %scratch") as w:
+        for name in names[id(plan)]:
+            w.call("void", name, "ptr %scratch")
+        w.ret()
 
 
 def _all_plans(plan: Plan) -> list[Plan]:
     return [plan, *[p for s in plan.stages if isinstance(s, Repeat) for p in _all_plans(s.body)]]
 
 
-def _write_plan(plan: Plan, vector: Vector, block: Vector, lines: list[str], names: dict[int, list[str]]) -> None:
+def _write_plan(module: Module, plan: Plan, layout: Layout, names: dict[int, list[str]]) -> None:
+    """Write the functions of a plan's stages, after those of its loops; their names into `names`."""
     if id(plan) in names:  # the same body in two loops is written once
         return
     for stage in plan.stages:
         if isinstance(stage, Repeat):
-            _write_plan(stage.body, vector, block, lines, names)
+            _write_plan(module, stage.body, layout, names)
     number = len(names)
     names[id(plan)] = [f"p{number}_{k}" for k in range(len(plan.stages))]
     for name, stage in zip(names[id(plan)], plan.stages, strict=True):
         if isinstance(stage, Segment):
-            lines += SegmentWriter(plan, vector).write(name, stage)
+            write_segment(module, name, plan, stage, layout.vector)
         elif isinstance(stage, Angles):
-            lines += _angles(name, stage, vector, block)
+            _write_angles_stage(module, name, stage, layout)
         else:
-            lines += _repeat(name, stage, vector, names[id(stage.body)])
+            _write_repeat(module, name, stage, layout.vector, names[id(stage.body)])
 
 
-def _angles(name: str, stage: Angles, vector: Vector, block: Vector) -> list[str]:
-    blocks = stage.count if vector.width > 1 else -(-stage.count // block.width)
-    places = [f"  %{k} = getelementptr i8, ptr %w, i64 {at * vector.size}" for k, at in _slots(stage)]
-    return [
-        f"define internal void @{name}(ptr noalias %w) #0 {{",
-        *places,
-        f"  call void @angles(ptr %at, ptr %sin, ptr %cos, i64 {blocks})",
-        "  ret void",
-        "}",
-    ]
+def _write_angles_stage(module: Module, name: str, stage: Angles, layout: Layout) -> None:
+    """For one state, a block of its angles at a time; for W states, one angle of each."""
+    blocks = stage.count if layout.lanes > 1 else -(-stage.count // layout.block_width)
+    with module.function("void", name, "ptr noalias %scratch") as w:
+        places = [w.offset("%scratch", slot * layout.vector.size) for slot in (stage.at, stage.sin, stage.cos)]
+        w.call("void", "angles", *[f"ptr {place}" for place in places], f"i64 {blocks}")
+        w.ret()
 
 
-def _slots(stage: Angles) -> list[tuple[str, int]]:
-    return [("at", stage.at), ("sin", stage.sin), ("cos", stage.cos)]
-
-
-def _repeat(name: str, stage: Repeat, vector: Vector, body: list[str]) -> list[str]:
+def _write_repeat(module: Module, name: str, stage: Repeat, vector: Vector, body: list[str]) -> None:
     """A loop: the body's stages, then its outputs back to its first inputs."""
-    T, align = vector.type, min(vector.size, 64)
-    if stage.rounds < 1:
-        return [f"define internal void @{name}(ptr noalias %w) #0 {{", "  ret void", "}"]
-    return [
-        f"define internal void @{name}(ptr noalias %w) #0 {{",
-        f"  %b = getelementptr i8, ptr %w, i64 {stage.base * vector.size}",
-        "  br label %round",
-        "round:",
-        "  %i = phi i64 [ 0, %0 ], [ %i2, %next ]",
-        *(["  br label %go"] if stage.gate is None else branch_if_any(vector, "%b", stage.gate, "go", "end")),
-        "go:",
-        *[f"  call void @{f}(ptr %b)" for f in body],
-        f"  %out = getelementptr {T}, ptr %b, i64 {stage.body.n_in}",
-        f"  br label %{'copy' if stage.carried else 'next'}",
-        "copy:",
-        "  %k = phi i64 [ 0, %go ], [ %k2, %copy ]",
-        f"  %p = getelementptr {T}, ptr %out, i64 %k",
-        f"  %x = load {T}, ptr %p, align {align}",
-        f"  %q = getelementptr {T}, ptr %b, i64 %k",
-        f"  store {T} %x, ptr %q, align {align}",
-        "  %k2 = add i64 %k, 1",
-        f"  %on = icmp ult i64 %k2, {stage.carried}",
-        "  br i1 %on, label %copy, label %next",
-        "next:",
-        "  %i2 = add i64 %i, 1",
-        f"  %again = icmp ult i64 %i2, {stage.rounds}",
-        "  br i1 %again, label %round, label %end",
-        "end:",
-        "  ret void",
-        "}",
-    ]
-
-
-def run_function(names: list[str], groups: int, bytes_per_group: int) -> list[str]:
-    """@run(scratch, groups): every stage over all groups, one stage after the other."""
-    lines = ["define internal void @run(ptr %w, i64 %groups) #0 {"]
-    if groups == 1:
-        return [*lines, *[f"  call void @{f}(ptr %w)" for f in names], "  ret void", "}"]
-    before = "0"
-    for k, f in enumerate(names):
-        lines += [
-            f"  br label %stage{k}",
-            f"stage{k}:",
-            f"  %g{k} = phi i64 [ 0, %{before} ], [ %n{k}, %stage{k} ]",
-            f"  %o{k} = mul i64 %g{k}, {bytes_per_group}",
-            f"  %p{k} = getelementptr i8, ptr %w, i64 %o{k}",
-            f"  call void @{f}(ptr %p{k})",
-            f"  %n{k} = add i64 %g{k}, 1",
-            f"  %c{k} = icmp slt i64 %n{k}, %groups",
-            f"  br i1 %c{k}, label %stage{k}, label %done{k}",
-            f"done{k}:",
-        ]
-        before = f"done{k}"
-    return [*lines, "  ret void", "}"]
+    T, align = vector.type, vector.align
+    with module.function("void", name, "ptr noalias %scratch") as w:
+        base = w.offset("%scratch", stage.base * vector.size)
+        with w.count(0, stage.rounds) as loop:
+            if stage.gate is not None:
+                loop.leave_unless(any_nonzero(w, vector, base, stage.gate))
+            for stage_name in body:
+                w.call("void", stage_name, f"ptr {base}")
+            out = w.offset(base, stage.body.n_in, T)
+            with w.count(0, stage.carried) as k:
+                x = w.load(T, w.offset(out, k.index, T), align)
+                w.store(T, x, w.offset(base, k.index, T), align)
+        w.ret()

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from kinloop.compiler.plan import Angles, Operand, Plan, Repeat, Segment
-from kinloop.compiler.run.arguments import Signature
+from kinloop.compiler.plan.stage_types import Angles, Operand, Plan, Repeat, Segment
+from kinloop.compiler.signature import Signature
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 _CALLS = {f: f for f in ("tan", "asin", "acos", "atan", "atan2", "exp", "log", "sqrt", "floor")} | {"abs": "fabs"}
@@ -51,13 +51,7 @@ def export_c(plan: Plan, signature: Signature, folder: str | Path) -> list[Path]
 
 
 def _sizes(signature: Signature) -> tuple[list[int], list[int]]:
-    outputs = []
-    for shape in signature.outputs.values():
-        n = 1
-        for d in shape:
-            n *= d
-        outputs.append(n)
-    return list(signature.inputs.values()), outputs
+    return list(signature.inputs.values()), signature.output_sizes
 
 
 def _prototype(name: str, arguments: list[str], signature: Signature) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,24 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from kinloop.compiler.signature import Signature
 from kinloop.errors import NonFiniteInput, ShapeError
-
-
-@dataclass(frozen=True)
-class Signature:
-    """What goes in and out of a kernel."""
-
-    name: str
-    inputs: dict[str, int]
-    outputs: dict[str, tuple[int, ...]]
-    dtype: str
-
-    @functools.cached_property
-    def real(self) -> np.dtype:
-        return np.dtype(self.dtype)
-
-    def __str__(self) -> str:
-        return f"{self.name}({', '.join((*self.inputs, *self.outputs))})"
 
 
 @dataclass(frozen=True)
@@ -170,4 +153,5 @@ def non_finite(signature: Signature, call: Call, row: int) -> NonFiniteInput:
 
 def data_address(x: np.ndarray) -> int:
     """Where an array's numbers begin."""
-    return x.__array_interface__["data"][0]
+    address: int = x.__array_interface__["data"][0]
+    return address

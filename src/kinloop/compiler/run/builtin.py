@@ -1,6 +1,6 @@
 """A CPython builtin made at run time: ready arrays go to machine code at the cost of a C extension.
 
-Its function (METH_FASTCALL | METH_KEYWORDS) is emitted beside the kernel (`wrapper.py`) and reads the
+Its function (METH_FASTCALL | METH_KEYWORDS) is emitted beside the kernel (`emit/builtin_wrapper.py`) and reads the
 fields of each ndarray itself. Whatever it does not expect it hands to `self`, another callable, with the
 same arguments.
 """
@@ -11,21 +11,31 @@ import ctypes
 import functools
 import sys
 import sysconfig
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from kinloop.compiler.abi import (
+    ALIGNED,
+    C_CONTIGUOUS,
+    DATA,
+    DESCR,
+    DIMENSIONS,
+    FLAGS,
+    NDIM,
+    TYPE,
+    TYPE_NUMBER,
+    WRITEABLE,
+)
 from kinloop.compiler.run.host import array_constructor
 
-TYPE, DATA, NDIM, DIMENSIONS, DESCR, FLAGS = 8, 16, 24, 32, 56, 64  # offsets in a PyArrayObject
-C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
-TYPE_NUMBER = {"float64": 12, "float32": 11}
 _METH_FASTCALL_KEYWORDS = 0x80 | 0x02
 
 
 @functools.cache
 def usable() -> bool:
-    """Whether ndarrays in this process lie in memory as the builtin expects; probed, not assumed."""
+    """Whether ndarrays in this process lie in memory as the builtin expects; probed once, not assumed."""
     if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return False
     if object.__basicsize__ != 16 or np.ndarray.__basicsize__ < FLAGS + 4:
@@ -79,7 +89,7 @@ def _forever(data: bytes) -> int:
     """The address of a copy that is never freed."""
     allocate = ctypes.pythonapi.PyMem_RawMalloc
     allocate.restype, allocate.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
-    address = allocate(len(data))
+    address: int | None = allocate(len(data))
     if not address:
         raise MemoryError
     ctypes.memmove(address, data, len(data))
@@ -88,11 +98,12 @@ def _forever(data: bytes) -> int:
 
 @functools.cache
 def _words() -> tuple[int, int]:
+    """The addresses of the name and the docstring that all builtins share."""
     return _forever(b"kernel\0"), _forever(b"A compiled kernel.\0")
 
 
-def make_builtin(address: int, slow: Any) -> Any:
-    """The builtin at `address`, with `slow` behind it.
+def make_builtin(address: int, slow: Callable[..., Any]) -> Callable[..., Any]:
+    """A builtin whose C function is at `address`; what it does not expect it hands to `slow`.
 
     A builtin looks into its definition even as it is freed, and the garbage collector frees what hangs together
     in any order: definitions (32 bytes) stay for good.
@@ -100,4 +111,5 @@ def make_builtin(address: int, slow: Any) -> Any:
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
     name, doc = _words()
-    return new(_forever(bytes(_MethodDef(name, address, _METH_FASTCALL_KEYWORDS, doc))), slow, None)
+    made: Callable[..., Any] = new(_forever(bytes(_MethodDef(name, address, _METH_FASTCALL_KEYWORDS, doc))), slow, None)
+    return made

@@ -1,4 +1,4 @@
-"""The machine that kernels are made for: its vector unit, its libm, its NumPy."""
+"""The machine and the process that kernels run in: the vector unit, libm, CPython and NumPy."""
 
 from __future__ import annotations
 
@@ -7,41 +7,23 @@ import ctypes
 import functools
 import importlib
 import sys
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from kinloop.compiler.abi import LIBM, PYTHON, TYPE_NUMBER, symbol
+from kinloop.compiler.target import Target
 from kinloop.errors import CompileError
 
 llvmlite: Any = None
 llvm: Any = None
-with contextlib.suppress(
-    ImportError
-):  # without a wheel for the platform kinloop still imports and its NumPy path works
+with contextlib.suppress(ImportError):  # without it kinloop still imports, and its NumPy path works
     llvmlite = importlib.import_module("llvmlite")
     llvm = importlib.import_module("llvmlite.binding")
 
-LIBM = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log")
 _LIBM_FILES = {"darwin": ("libSystem.B.dylib",), "win32": ("ucrtbase.dll", "msvcrt.dll")}
 _PYARRAY_NEW = 93  # its place in the table, fixed by NumPy's ABI
 _OLDEST_LLVM = 20
-
-
-@dataclass(frozen=True)
-class Target:
-    """What code generation depends on."""
-
-    triple: str
-    cpu: str
-    features: str
-    fma: bool
-    bits: int  # width of the vector registers that measure fastest
-    llvm: str
-
-    def lanes(self, dtype: str) -> int:
-        """States computed side by side."""
-        return self.bits // (64 if dtype == "float64" else 32)
 
 
 def available() -> bool:
@@ -51,7 +33,7 @@ def available() -> bool:
 
 @functools.cache
 def host() -> Target:
-    """The target of this process."""
+    """The machine of this process, asked once: it does not change."""
     if llvm is None:
         raise CompileError(
             "kernels need llvmlite, which is not installed here; run `pip install llvmlite`, "
@@ -85,14 +67,12 @@ def machine(target: Target) -> Any:
 def _register_symbols() -> None:
     """Give a fixed name to every address that object code refers to, so that none is baked into it."""
     libm = _libm()
-    for name in LIBM:
-        llvm.add_symbol(f"kinloop_{name}", _address(getattr(libm, name)))
-    for name in ("PyObject_Vectorcall", "PyTuple_Pack", "Py_IncRef", "Py_DecRef", "PyMem_RawMalloc", "PyMem_RawFree"):
-        llvm.add_symbol(f"kinloop_{name}", _address(getattr(ctypes.pythonapi, name)))
-    llvm.add_symbol("kinloop_PyArray_New", array_constructor())
-    llvm.add_symbol("kinloop_ndarray", id(np.ndarray))
-    for dtype in ("float64", "float32"):
-        llvm.add_symbol(f"kinloop_{dtype}", id(np.dtype(dtype)))
+    addresses = {name: _address(getattr(libm, name)) for name in LIBM}
+    addresses |= {name: _address(getattr(ctypes.pythonapi, name)) for name in PYTHON}
+    addresses |= {"PyArray_New": array_constructor(), "ndarray": id(np.ndarray)}
+    addresses |= {dtype: id(np.dtype(dtype)) for dtype in TYPE_NUMBER}
+    for name, address in addresses.items():
+        llvm.add_symbol(symbol(name), address)
 
 
 def array_constructor() -> int:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
-from kinloop.compiler.run import host as _host
-from kinloop.compiler.run.host import Target
+from kinloop.compiler.run.host import llvm, machine
+from kinloop.compiler.target import Target
 from kinloop.errors import CompileError
 
 
 def compile_text(text: str, target: Target) -> bytes:
     """Relocatable object code of LLVM IR. It contains no address of this process."""
-    llvm = _host.llvm
     try:
         with llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
             module.triple = target.triple
-            return _host.machine(target).emit_object(module)
+            code: bytes = machine(target).emit_object(module)
+            return code
     except RuntimeError as error:
         raise CompileError(f"LLVM refused a kernel, which is a bug in kinloop; please report it: {error}") from error
 
@@ -25,19 +26,19 @@ class Library:
     """Object code loaded into this process, for as long as this object lives."""
 
     def __init__(self, code: bytes, target: Target) -> None:
-        llvm = _host.llvm
-        self._machine = _host.machine(target)
+        self._machine = machine(target)
         empty = llvm.parse_assembly("")
         empty.triple = target.triple
         self._engine = llvm.create_mcjit_compiler(empty, self._machine)
         held = llvm.ObjectFileRef.from_data(code)
-        self.code_size = sum(s.size() for s in held.sections() if s.is_text())
+        self.code_size: int = sum(s.size() for s in held.sections() if s.is_text())
         self._engine.add_object_file(held)
         self._engine.finalize_object()
 
     def address(self, name: str) -> int:
-        return self._engine.get_function_address(name)
+        address: int = self._engine.get_function_address(name)
+        return address
 
-    def function(self, name: str, result: Any, *arguments: Any) -> Any:
+    def function(self, name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
         """A ctypes function; calling it releases the interpreter lock."""
         return ctypes.CFUNCTYPE(result, *arguments)(self.address(name))

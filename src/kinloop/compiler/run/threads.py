@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 _WORK_PER_THREAD = 4_000_000  # operations that make another thread worth waking: about a millisecond
 SINGLE_THREAD_WORK = 2 * _WORK_PER_THREAD - 1  # the most that is left to one thread by default
-_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 
 
-def _cores() -> int:
+def cores() -> int:
+    """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -26,7 +26,7 @@ def threads_for(given: int | None, work: int) -> int:
         wanted = work // _WORK_PER_THREAD
         if wanted < 2:
             return 1
-        text = os.environ.get("KINLOOP_THREADS", "").strip() or str(_cores())
+        text = os.environ.get("KINLOOP_THREADS", "").strip() or str(cores())
         if not text.isdigit() or int(text) < 1:
             raise MethodError(f"KINLOOP_THREADS={text!r} is not a number of threads; give a whole number from 1 on")
         return min(wanted, int(text))
@@ -42,15 +42,30 @@ def run_chunks(chunk: Callable[[int, int], int], rows: int, step: int, threads: 
     if threads <= 1:
         return chunk(0, rows)
     edges = [min(rows, step * (blocks * i // threads)) for i in range(threads + 1)]
-    answers = list(_pool(threads).map(chunk, edges[:-1], edges[1:]))
+    answers = list(_WORKERS.pool(threads).map(chunk, edges[:-1], edges[1:]))
     return min((a for a in answers if a >= 0), default=-1)
 
 
-def _pool(threads: int) -> ThreadPoolExecutor:
-    """Threads that stay; a forked process makes its own."""
-    key = (os.getpid(), threads)
-    if key not in _pools:
-        from concurrent.futures import ThreadPoolExecutor  # here, since it takes 5 ms of every start
+class Workers:
+    """Threads that wait for chunks: as many as the widest call so far asked for.
 
-        _pools[key] = ThreadPoolExecutor(threads, thread_name_prefix="kinloop")
-    return _pools[key]
+    There is one such set for the whole process, because threads share its cores: a set for each kernel would
+    multiply them, and a set for each call would cost a small batch more than its work. No result depends on
+    it. A forked process, which inherits no threads, starts its own.
+    """
+
+    def __init__(self) -> None:
+        self._made: tuple[int, int, ThreadPoolExecutor] | None = None
+
+    def pool(self, threads: int) -> ThreadPoolExecutor:
+        """A pool with at least so many threads; a narrower one before it ends with the last call that uses it."""
+        made = self._made  # one read, since another thread may replace it
+        if made is None or made[0] != os.getpid() or made[1] < threads:
+            from concurrent.futures import ThreadPoolExecutor  # here, since it takes 5 ms of every start
+
+            made = (os.getpid(), threads, ThreadPoolExecutor(threads, thread_name_prefix="kinloop"))
+            self._made = made
+        return made[2]
+
+
+_WORKERS = Workers()

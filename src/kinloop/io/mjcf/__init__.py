@@ -1,0 +1,16 @@
+"""MJCF, read through MuJoCo's own compiler, and written for it.
+
+| module | what is there |
+|---|---|
+| `read_mjcf` | a `<mujoco>` into a mechanism |
+| `safe_source` | the document made safe for the compiler: files read by us, the rest left out |
+| `mujoco_codes` | the compiled model's numbers for kinds of parts |
+| `mjcf_names` | names of parts, those without one included |
+| `mjcf_bodies` | bodies, joints and sites as links, joints and frames |
+| `mjcf_shapes` | geoms as shapes |
+| `mjcf_equalities` | connects, welds and joint equalities as loops and couplings |
+| `mjcf_actuators` | what the control of an actuator means, and which joints it acts on |
+| `mjcf_unmodelled` | warnings of what kinloop does not model |
+| `write_mjcf` | the dynamics of a mechanism as MJCF |
+| `written_closures` | loops and couplings as MuJoCo's equalities |
+"""

@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from kinloop.io.shared.failure import ModelFileError, Notes, Where
+from kinloop.io.shared.file_errors import ModelFileError, Notes, Where
 from kinloop.io.shared.parse_numbers import attribute
 from kinloop.io.shared.paths import Roots, stem
-from kinloop.io.shared.safe_xml import Limits, Node, parse_xml, read_bytes
+from kinloop.io.shared.reading_options import Limits
+from kinloop.io.shared.safe_xml import Node, parse_xml
+from kinloop.io.shared.whole_files import read_bytes
 
 SILENT = {"size", "visual", "statistic", "custom", "sensor", "texture", "skin", "camera", "light", "layer", "user"}
 """Elements without a say in the dynamics."""

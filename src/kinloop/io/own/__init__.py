@@ -1,0 +1,9 @@
+"""kinloop's own format: a mechanism as JSON, every number bit for bit (docs/formats.md).
+
+| module | what is there |
+|---|---|
+| `own_schema` | version and fields, which reading and writing agree on |
+| `json_values` | numbers, texts, poses and joint types out of JSON, checked |
+| `read_own` | JSON into a mechanism |
+| `write_own` | a mechanism into JSON |
+"""

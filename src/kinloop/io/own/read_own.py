@@ -1,117 +1,126 @@
-"""Parts of a mechanism to and from plain data, exactly."""
+"""kinloop's own format read: JSON into a mechanism, blaming the entry and line that is wrong."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
-from typing import Any
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 from kinloop.errors import ModelError
-from kinloop.io.shared.failure import ModelFileError, Notes, Where
+from kinloop.io.own.json_values import (
+    Entry,
+    Json,
+    array,
+    blamed,
+    entries,
+    flag,
+    floats,
+    interval,
+    number,
+    placement,
+    rgba,
+    text,
+    texts,
+    three,
+    type_of_joint,
+)
+from kinloop.io.own.own_schema import FIELDS, FORMAT, JOINT_NUMBERS, NAME_LISTS, VERSION
+from kinloop.io.shared.file_errors import Notes, Where
 from kinloop.io.shared.paths import Roots
-from kinloop.io.shared.safe_xml import Limits
+from kinloop.io.shared.reading_options import Limits
 from kinloop.model import (
-    JOINT_TYPES,
+    Actuator,
     Body,
     Coupling,
     Frame,
     Geometry,
     Joint,
-    JointType,
+    Keyframe,
     LinearCoupling,
     Loop,
     LoopJoint,
     Mechanism,
     PolynomialCoupling,
     Rod,
-    joint_type,
+    Transmission,
 )
-from kinloop.spatial import Transform
+from kinloop.model.mechanism import GRAVITY
+
+Part = TypeVar("Part")
 
 
-def pose_entry(T: Transform) -> dict[str, Any]:
-    return {"R": np.asarray(T.R, dtype=float).tolist(), "p": np.asarray(T.p, dtype=float).tolist()}
+def read_own(data: bytes, path: Path, roots: Roots, limits: Limits, notes: Notes) -> Mechanism:
+    """The mechanism of a file in kinloop's own format."""
+    where = Where(str(path))
+    try:
+        content = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise Where(str(path), error.lineno).error(f"is not JSON ({error.msg})") from None
+    except (UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise where.error(f"is not a JSON document kinloop can read ({type(error).__name__})") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise where.error(f'is not a kinloop model; its "format" must be "{FORMAT}"')
+    if content.get("version") != VERSION:
+        raise where.error(f"has version {content.get('version')!r}; this kinloop reads version {VERSION}")
+    try:
+        return _Reader(content, data.decode("utf-8"), str(path), roots, limits, notes).mechanism()
+    except RecursionError:
+        raise where.error("nests lists too deep; a mechanism does not need that") from None
 
 
-def joint_type_entry(kind: JointType) -> dict[str, Any]:
-    figures = {k: list(v) if isinstance(v, tuple) else v for k, v in vars(kind).items()}
-    return {"kind": kind.name, **figures}
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number kinloop takes")
 
 
-def loop_entry(loop: Loop) -> dict[str, Any]:
-    match loop:
-        case LoopJoint():
-            return {
-                "kind": "joint", "name": loop.name, "predecessor": loop.predecessor, "successor": loop.successor,
-                "type": joint_type_entry(loop.type), "predecessor_placement": pose_entry(loop.predecessor_placement),
-                "successor_placement": pose_entry(loop.successor_placement),
-            }  # fmt: skip
-        case Rod():
-            return {
-                "kind": "rod", "name": loop.name, "predecessor": loop.predecessor, "successor": loop.successor,
-                "predecessor_point": loop.predecessor_point.tolist(), "length": float(loop.length),
-                "successor_point": loop.successor_point.tolist(),
-            }  # fmt: skip
-    raise ModelError(
-        f"loop {loop.name!r} is a Python function, which no file can hold; "
-        "save the mechanism without it and add it again after loading"
-    )
+class _Reader:
+    """Turns the content of a document into a mechanism."""
 
-
-def coupling_entry(c: Coupling) -> dict[str, Any]:
-    ends = {"name": c.name, "dependent": list(c.dependent), "independent": list(c.independent)}
-    match c:
-        case LinearCoupling():
-            return {"kind": "linear", **ends, "matrix": c.matrix.tolist(), "offset": c.offset.tolist()}
-        case PolynomialCoupling():
-            return {"kind": "polynomial", **ends, "coefficients": [float(x) for x in c.coefficients]}
-    raise ModelError(
-        f"coupling {c.name!r} is a Python function, which no file can hold; "
-        "save the mechanism without it and add it again after loading"
-    )
-
-
-class Reader:
-    """Turns plain data into a mechanism, blaming the entry and line that is wrong."""
-
-    def __init__(self, content: dict, text: str, file: str, roots: Roots, limits: Limits, notes: Notes) -> None:
+    def __init__(self, content: Entry, text: str, file: str, roots: Roots, limits: Limits, notes: Notes) -> None:
         self.content, self.text, self.file = content, text, file
         self.roots, self.limits, self.notes = roots, limits, notes
 
     def mechanism(self) -> Mechanism:
         c = self.content
-        bodies = self._list("bodies", self._body)
+        for key in c:
+            if key not in FIELDS:
+                self.notes.warn(Where(self.file, 1, repr(key)), "is no field of a mechanism; it is left out", True)
+        bodies = self._parts("bodies", self._body)
         if len(bodies) > self.limits.bodies:
             raise Where(self.file).error(f"has {len(bodies)} bodies; limits allow {self.limits.bodies}")
-        parts = (
-            self._list("joints", self._joint), self._list("loops", self._loop),
-            self._list("couplings", self._coupling), self._list("frames", self._frame),
-        )  # fmt: skip
-        extras = self._extras(c.get("extras", {}))
-        extras["warnings"] = [*extras.get("warnings", []), *self.notes.lines]
+        parts: dict[str, Any] = {
+            "joints": self._parts("joints", _joint), "loops": self._parts("loops", _loop),
+            "couplings": self._parts("couplings", _coupling), "frames": self._parts("frames", _frame),
+            "actuators": self._parts("actuators", _actuator), "keyframes": self._parts("keyframes", _keyframe),
+            "world_geometry": self._parts("world_geometry", self._geometry),
+        }  # fmt: skip
+        for key in NAME_LISTS:
+            with self._blamed(key):
+                parts[key] = texts(c.get(key, []), key)
+        parts["warnings"] += tuple(self.notes.lines)
         with self._blamed("mechanism"):
-            independent, constrained = (tuple(_texts(c.get(k, []), k)) for k in ("independent", "constrained"))
-            joints, loops, couplings, frames = parts
-            return Mechanism(
-                _text(c.get("name", "mechanism"), "name"), bodies, joints, loops, couplings, frames, independent,
-                _array(c.get("gravity", [0.0, 0.0, -9.81]), "gravity"), constrained, extras,
-            )  # fmt: skip
+            name, gravity = text(c.get("name", "mechanism"), "name"), array(c.get("gravity", list(GRAVITY)), "gravity")
+            return Mechanism(name, bodies, gravity=gravity, source=self.file, **parts)
 
-    def _blamed(self, entry: str, name: Any = None) -> Any:
+    def _blamed(self, entry: str, name: Json = None) -> AbstractContextManager[None]:
+        """Mistakes are about `entry`; its line is where its name stands."""
         line = 1
         if isinstance(name, str):
             found = re.search(r'"name":\s*' + re.escape(f'"{name}"'), self.text)
             line = self.text.count("\n", 0, found.start()) + 1 if found else 1
-        return _Blame(Where(self.file, line, entry))
+        return blamed(Where(self.file, line, entry))
 
-    def _list(self, key: str, make: Callable[[dict], Any]) -> tuple:
-        entries = self.content.get(key, [])
-        if not isinstance(entries, list) or len(entries) > self.limits.elements:
+    def _parts(self, key: str, make: Callable[[Entry], Part]) -> tuple[Part, ...]:
+        """The parts of a list of entries."""
+        found = self.content.get(key, [])
+        if not isinstance(found, list) or len(found) > self.limits.elements:
             raise Where(self.file, 1, key).error("must be a list of entries")
         out = []
-        for k, entry in enumerate(entries):
+        for k, entry in enumerate(found):
             name = entry.get("name") if isinstance(entry, dict) else None
             with self._blamed(f"{key}[{k}] {name!r}", name):
                 if not isinstance(entry, dict):
@@ -119,147 +128,69 @@ class Reader:
                 out.append(make(entry))
         return tuple(out)
 
-    def _body(self, e: dict) -> Body:
-        geometry = tuple(self._geometry(g) for g in e.get("geometry", []))
+    def _body(self, e: Entry) -> Body:
+        geometry = tuple(self._geometry(g) for g in entries(e.get("geometry", []), "geometry"))
         accept = e.get("accept_inertia", False) is True
         return Body(
-            _text(e["name"], "name"), _number(e.get("mass", 0.0), "mass"), _array(e.get("com", [0, 0, 0]), "com"),
-            _array(e.get("inertia", np.zeros((3, 3)).tolist()), "inertia"), accept, geometry,
+            text(e["name"], "name"), number(e.get("mass", 0.0), "mass"), array(e.get("com", [0, 0, 0]), "com"),
+            array(e.get("inertia", np.zeros((3, 3)).tolist()), "inertia"), accept, geometry,
         )  # fmt: skip
 
-    def _geometry(self, e: dict) -> Geometry:
-        if not isinstance(e, dict):
-            raise ModelError("geometry must be a list of objects")
+    def _geometry(self, e: Entry) -> Geometry:
         mesh, color = e.get("mesh"), e.get("color")
-        found = self.roots.find(_text(mesh, "mesh")) if mesh else None
+        found = self.roots.find(text(mesh, "mesh")) if mesh else None
         return Geometry(
-            _text(e["kind"], "kind"), tuple(_array(e["size"], "size")), _pose(e.get("placement")),
-            _text(e.get("role", "both"), "role"), str(e.get("name", "")), mesh, None if found is None else str(found),
-            None if color is None else tuple(_array(color, "color").tolist()),  # type: ignore[arg-type]
+            text(e["kind"], "kind"), floats(e["size"], "size"), placement(e.get("placement")),
+            text(e.get("role", "both"), "role"), str(e.get("name", "")), mesh, None if found is None else str(found),
+            None if color is None else rgba(color, "color"),
         )  # fmt: skip
 
-    def _joint(self, e: dict) -> Joint:
-        from kinloop.io.own.write_own import JOINT_FIGURES
 
-        figures: dict[str, Any] = {k: _number(e[k], k, infinite=True) for k in JOINT_FIGURES if k in e}
-        if e.get("home") is not None:
-            figures["home"] = tuple(_array(e["home"], "home").tolist())
-        name, parent, child = (_text(e[k], k) for k in ("name", "parent", "child"))
-        return Joint(name, parent, child, _joint_type(e["type"]), _pose(e.get("placement")), **figures)
-
-    def _frame(self, e: dict) -> Frame:
-        return Frame(_text(e["name"], "name"), _text(e["body"], "body"), _pose(e.get("placement")))
-
-    def _loop(self, e: dict) -> Loop:
-        name, P, S = (_text(e[k], k) for k in ("name", "predecessor", "successor"))
-        if e.get("kind") == "rod":
-            p, s = (_array(e[k], k) for k in ("predecessor_point", "successor_point"))
-            return Rod(name, P, S, p, s, _number(e["length"], "length"))
-        if e.get("kind") != "joint":
-            raise ModelError(f"has the kind {e.get('kind')!r}; it must be 'joint' or 'rod'")
-        poses = (_pose(e.get(k)) for k in ("predecessor_placement", "successor_placement"))
-        return LoopJoint(name, P, S, _joint_type(e["type"]), *poses)
-
-    def _coupling(self, e: dict) -> Coupling:
-        name, dependent, independent = _text(e["name"], "name"), e["dependent"], e["independent"]
-        ends = name, tuple(_texts(dependent, "dependent")), tuple(_texts(independent, "independent"))
-        if e.get("kind") == "linear":
-            shape = (len(ends[1]), len(ends[2]))
-            matrix = _array(e["matrix"], "matrix").reshape(shape) if 0 in shape else _array(e["matrix"], "matrix")
-            return LinearCoupling(*ends, matrix, _array(e["offset"], "offset"))
-        if e.get("kind") != "polynomial":
-            raise ModelError(f"has the kind {e.get('kind')!r}; it must be 'linear' or 'polynomial'")
-        return PolynomialCoupling(*ends, tuple(_array(e["coefficients"], "coefficients").tolist()))
-
-    def _extras(self, extras: Any) -> dict:
-        with self._blamed("extras"):
-            if not isinstance(extras, dict):
-                raise ModelError("must be an object")
-            return {k: self._extra(v) for k, v in extras.items()}
-
-    def _extra(self, x: Any) -> Any:
-        if isinstance(x, list):
-            return [self._extra(v) for v in x]
-        if isinstance(x, dict) and set(x) == {"geometry"}:
-            return self._geometry(x["geometry"])
-        return x
+def _joint(e: Entry) -> Joint:
+    parameters: dict[str, Any] = {k: number(e[k], k, infinite=True) for k in JOINT_NUMBERS if k in e}
+    if e.get("home") is not None:
+        parameters["home"] = floats(e["home"], "home")
+    name, parent, child = (text(e[k], k) for k in ("name", "parent", "child"))
+    return Joint(name, parent, child, type_of_joint(e["type"]), placement(e.get("placement")), **parameters)
 
 
-class _Blame:
-    """Any mistake in an entry, reported as being about it."""
-
-    def __init__(self, where: Where) -> None:
-        self.where = where
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, ModelFileError):
-            return
-        if isinstance(error, KeyError):
-            raise self.where.error(f"lacks the field {error.args[0]!r}; add it") from None
-        if isinstance(error, ModelError | TypeError | ValueError | AttributeError | OverflowError):
-            raise self.where.error(str(error)) from None
+def _frame(e: Entry) -> Frame:
+    return Frame(text(e["name"], "name"), text(e["body"], "body"), placement(e.get("placement")))
 
 
-def _number(x: Any, what: str, infinite: bool = False) -> float:
-    if infinite and x in ("inf", "-inf"):
-        return float(x)
-    if isinstance(x, bool) or not isinstance(x, int | float):
-        raise ModelError(f"{what} is {x!r}; give a number")
-    return float(x)
+def _loop(e: Entry) -> Loop:
+    name, P, S = (text(e[k], k) for k in ("name", "predecessor", "successor"))
+    if e.get("kind") == "rod":
+        p, s = (array(e[k], k) for k in ("predecessor_point", "successor_point"))
+        return Rod(name, P, S, p, s, number(e["length"], "length"))
+    if e.get("kind") != "joint":
+        raise ModelError(f"has the kind {e.get('kind')!r}; it must be 'joint' or 'rod'")
+    poses = (placement(e.get(k)) for k in ("predecessor_placement", "successor_placement"))
+    return LoopJoint(name, P, S, type_of_joint(e["type"]), *poses)
 
 
-def _text(x: Any, what: str) -> str:
-    if not isinstance(x, str):
-        raise ModelError(f"{what} is {x!r}; give a text")
-    return x
+def _coupling(e: Entry) -> Coupling:
+    name, dependent, independent = text(e["name"], "name"), e["dependent"], e["independent"]
+    ends = name, texts(dependent, "dependent"), texts(independent, "independent")
+    if e.get("kind") == "linear":
+        shape = (len(ends[1]), len(ends[2]))
+        matrix = array(e["matrix"], "matrix").reshape(shape) if 0 in shape else array(e["matrix"], "matrix")
+        return LinearCoupling(*ends, matrix, array(e["offset"], "offset"))
+    if e.get("kind") != "polynomial":
+        raise ModelError(f"has the kind {e.get('kind')!r}; it must be 'linear' or 'polynomial'")
+    return PolynomialCoupling(*ends, floats(e["coefficients"], "coefficients"))
 
 
-def _texts(x: Any, what: str) -> list[str]:
-    if not isinstance(x, list):
-        raise ModelError(f"{what} is {x!r}; give a list of texts")
-    return [_text(word, what) for word in x]
+def _actuator(e: Entry) -> Actuator:
+    acts_on = entries(e["transmission"], "transmission")
+    transmission = tuple(Transmission(text(t["joint"], "joint"), floats(t["gear"], "gear")) for t in acts_on)
+    return Actuator(
+        text(e["name"], "name"), text(e["kind"], "kind"), transmission,
+        three(e["gain"], "gain"), three(e["bias"], "bias"),
+        interval(e["control_range"], "control_range"), interval(e["force_range"], "force_range"),
+        flag(e["exact"], "exact"),
+    )  # fmt: skip
 
 
-def _array(x: Any, what: str) -> np.ndarray:
-    """Nested lists of numbers, and nothing else, as an array."""
-    flat, waiting = [], [x]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, list):
-            waiting.extend(part)
-        else:
-            flat.append(_number(part, what))
-    if not isinstance(x, list) or not np.all(np.isfinite(flat)):
-        raise ModelError(f"{what} is {x!r}; give a list of finite numbers")
-    return np.array(x, dtype=float)
-
-
-def _pose(e: Any) -> Transform:
-    """A pose as it was written, without the sweeping of a builder."""
-    if e is None:
-        return Transform.identity()
-    if not isinstance(e, dict):
-        raise ModelError(f"placement is {e!r}; give R and p")
-    R, p = _array(e["R"], "R"), _array(e["p"], "p")
-    if R.shape != (3, 3) or p.shape != (3,) or np.max(np.abs(R @ R.T - np.eye(3))) > 1e-6 or np.linalg.det(R) < 0:
-        raise ModelError("placement needs a rotation matrix R, 3x3, and a position p of three numbers")
-    for a in (R, p):
-        a.setflags(write=False)
-    return Transform(R, p)
-
-
-def _joint_type(e: Any) -> JointType:
-    """A joint type with its axes bit for bit as they were written."""
-    if not isinstance(e, dict) or e.get("kind") not in JOINT_TYPES:
-        raise ModelError(f"type is {e!r}; its kind must be one of {', '.join(JOINT_TYPES)}")
-    figures = {k: v for k, v in e.items() if k != "kind"}
-    axes = {k: tuple(_array(v, k).tolist()) for k, v in figures.items() if k.startswith("axis")}
-    numbers = {k: _number(v, k) for k, v in figures.items() if not k.startswith("axis")}
-    kind = joint_type(e["kind"], **{**numbers, **axes})  # checks
-    for key, axis in axes.items():
-        if np.max(np.abs(np.array(getattr(kind, key)) - axis)) < 1e-9:
-            object.__setattr__(kind, key, axis)
-    return kind
+def _keyframe(e: Entry) -> Keyframe:
+    return Keyframe(text(e["name"], "name"), floats(e["q"], "q"))

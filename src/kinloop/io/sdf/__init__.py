@@ -1,0 +1,12 @@
+"""SDFormat, as much of it as robots use.
+
+| module | what is there |
+|---|---|
+| `read_sdf` | the model of an `<sdf>` into a mechanism |
+| `sdf_poses` | poses, and the frames they are relative to |
+| `sdf_links` | mass, inertia and shapes of links |
+| `sdf_shapes` | visual and collision shapes |
+| `sdf_joints` | types, axes and parameters of joints, from either end |
+| `sdf_spanning_tree` | which joints carry links and which close loops |
+| `sdf_gearboxes` | gearboxes as linear couplings |
+"""

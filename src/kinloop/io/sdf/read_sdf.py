@@ -1,40 +1,37 @@
-"""SDFormat, as much as robots use: links by their poses, joints, and loops where links have several parents.
-
-A spanning tree is taken through the joints in the order of the file, each link on the first joint whose child
-it is; joints left over close loops. A joint whose parent turns out to hang on its child is turned round.
-"""
+"""SDFormat, as much as robots use: links by their poses, joints, and loops where links have several parents."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from kinloop.io.sdf.sdf_parts import SILENT, Poses, axis_of, gearbox, joint_figures, joint_kind, read_link, turned
-from kinloop.io.shared.draft import Draft
-from kinloop.io.shared.entries import Options
-from kinloop.io.shared.failure import Notes
-from kinloop.io.shared.parse_numbers import exact_pose
+from kinloop.io.sdf.sdf_gearboxes import read_gearbox
+from kinloop.io.sdf.sdf_joints import SdfJoint, joint_parameters, turned_round, type_maker
+from kinloop.io.sdf.sdf_links import read_link
+from kinloop.io.sdf.sdf_poses import Poses
+from kinloop.io.sdf.sdf_shapes import SdfShapes
+from kinloop.io.sdf.sdf_spanning_tree import Carried, spanning_tree
+from kinloop.io.shared.exact_poses import exact_pose, free_position
+from kinloop.io.shared.file_errors import Notes
+from kinloop.io.shared.make_mechanism import make_mechanism
 from kinloop.io.shared.paths import Roots
+from kinloop.io.shared.reading_options import Options
+from kinloop.io.shared.robot_description import RobotDescription
 from kinloop.io.shared.safe_xml import Node
-from kinloop.io.shared.shape_tags import Shapes
+from kinloop.io.shared.shape_reader import ShapeReader
 from kinloop.io.urdf.loop_tags import LOOP_TAGS, looks_like_a_loop, read_loop
 from kinloop.model import WORLD, Frame, Joint, LoopJoint, Mechanism
 from kinloop.model import joints as jt
-from kinloop.spatial import Transform, rotation_quaternion
+from kinloop.spatial import Transform
 
-
-@dataclass(eq=False)
-class _Joint:
-    """A joint of the file: its ends and the pose of its frame in the model at rest."""
-
-    node: Node
-    name: str
-    kind: str
-    parent: str
-    child: str
-    at: Transform
+READ_OR_SILENT = {
+    "link", "joint", "frame", "pose", "static", "self_collide", "plugin", "allow_auto_disable", "enable_wind",
+    "gripper",
+}  # fmt: skip
+"""Elements of a model that are read elsewhere here, or say nothing about its dynamics."""
+SAME_PLACE = 1e-12
+"""A joint nearer than this to its link's origin lies on it [m]."""
 
 
 def read_sdf(root: Node, path: Path, roots: Roots, options: Options, notes: Notes) -> Mechanism:
@@ -43,58 +40,57 @@ def read_sdf(root: Node, path: Path, roots: Roots, options: Options, notes: Note
     if len(models) != 1 or any(n.tag == "include" for n in root.walk()):
         raise root.error(f"holds {len(models)} models or includes; kinloop reads files with exactly one model")
     model = models[0]
-    draft = Draft(model.get("name") or path.stem, model.where, options, notes)
-    reader = _Reader(draft, model, Shapes(roots, notes, options.limits.shapes))
-    reader.links()
-    reader.joints()
+    description = RobotDescription(model.get("name") or path.stem, model.where, options, notes)
+    shapes = SdfShapes(roots, notes, options.limits.shapes)
+    _ModelReader(description, model, shapes).read()
     for node in model:
         if node.tag in LOOP_TAGS:
-            read_loop(draft, node)
-        elif node.tag not in SILENT:
+            read_loop(description, node)
+        elif node.tag not in READ_OR_SILENT:
             if looks_like_a_loop(node.tag):
                 raise node.error("looks like a loop that kinloop does not know; write it as a joint, or remove it")
             notes.warn(node.where, "is not an element that kinloop knows; it is left out", dropped=True)
-    reader.shapes.report()
-    return draft.finish()
+    shapes.report()
+    return make_mechanism(description)
 
 
-class _Reader:
-    """Links and joints of one model put into a draft."""
+class _ModelReader:
+    """Links and joints of one model put into a description."""
 
-    def __init__(self, draft: Draft, model: Node, shapes: Shapes) -> None:
-        self.draft, self.model, self.shapes = draft, model, shapes
+    def __init__(self, description: RobotDescription, model: Node, shapes: ShapeReader) -> None:
+        self.description, self.model, self.shapes = description, model, shapes
         self.poses = Poses(model)
-        self.entry: dict[str, tuple[str, Transform]] = {WORLD: (WORLD, Transform.identity())}
-        """The draft's link of every link of the file, and the pose of that link in the model at rest."""
+        self.placed: dict[str, tuple[str, Transform]] = {WORLD: (WORLD, Transform.identity())}
+        """The description's link of every link of the file, and the pose of that link in the model at rest."""
 
-    def links(self) -> None:
-        names: set[str] = set()
-        for node in self.model.all("link"):
-            name = node.attribute("name")
-            if name in names or name == WORLD:
-                raise node.error(f"a second link is named {name!r}; link names must be unique")
-            if len(names) >= 4 * self.draft.options.limits.bodies:
-                raise node.error(f"is link number {len(names) + 1}, more than limits allow")
-            names.add(name)
-
-    def joints(self) -> None:
-        nodes = {n.attribute("name"): n for n in self.model.all("link")}
-        joints = [self._joint(n, nodes) for n in self.model.all("joint")]
-        plain = [j for j in joints if j.kind != "gearbox"]
-        order, rest = self._tree(plain, list(nodes))
-        for name, joint, turn in order:
-            self._place(nodes[name], name, joint, turn)
-        place = {j.name: k for k, j in enumerate(joints)}
-        in_file_order = sorted(self.draft.joints.values(), key=lambda j: place.get(j.name, -1))
-        self.draft.joints = {j.name: j for j in in_file_order}
-        for joint in rest:
+    def read(self) -> None:
+        links = self._links()
+        joints = [self._joint(n, links) for n in self.model.all("joint")]
+        carried, left_over = spanning_tree([j for j in joints if j.kind != "gearbox"], list(links))
+        for entry in carried:
+            self._place(links[entry.link], entry)
+        number = {j.name: k for k, j in enumerate(joints)}
+        in_file_order = sorted(self.description.joints.values(), key=lambda j: number.get(j.name, -1))
+        self.description.joints = {j.name: j for j in in_file_order}
+        for joint in left_over:
             self._loop(joint)
         for joint in joints:
             if joint.kind == "gearbox":
-                where = joint.node.where
-                self.draft.add_coupling(gearbox(joint.node, joint.name, self.entry, self.draft, self.poses), where)
+                coupling = read_gearbox(joint.node, joint.name, self.placed, self.description.joints, self.poses)
+                self.description.add_coupling(coupling, joint.node.where)
 
-    def _joint(self, node: Node, links: dict[str, Node]) -> _Joint:
+    def _links(self) -> dict[str, Node]:
+        links: dict[str, Node] = {}
+        for node in self.model.all("link"):
+            name = node.attribute("name")
+            if name in links or name == WORLD:
+                raise node.error(f"a second link is named {name!r}; link names must be unique")
+            if len(links) >= self.description.options.limits.links:
+                raise node.error(f"is link number {len(links) + 1}, more than limits allow")
+            links[name] = node
+        return links
+
+    def _joint(self, node: Node, links: dict[str, Node]) -> SdfJoint:
         name, kind = node.attribute("name"), node.attribute("type")
         ends = []
         for end in ("parent", "child"):
@@ -105,104 +101,54 @@ class _Reader:
         if ends[0] == ends[1]:
             raise node.error(f"has {ends[0]!r} as parent and child; a joint needs two different links")
         if kind != "gearbox":
-            joint_kind(node, kind)
-        return _Joint(node, name, kind, ends[0], ends[1], self.poses.joint(node, ends[1]))
+            type_maker(node, kind)  # refuses types it does not know
+        return SdfJoint(node, name, kind, ends[0], ends[1], self.poses.joint(node, ends[1]))
 
-    def _tree(
-        self, joints: list[_Joint], links: list[str]
-    ) -> tuple[list[tuple[str, _Joint | None, bool]], list[_Joint]]:
-        """Links in order from the roots with the joint that carries each (turned?), and joints left over."""
-        chosen = _spanning(joints, links)
-        near: dict[str, list[_Joint]] = {}
-        for j in chosen:
-            near.setdefault(j.parent, []).append(j)
-            near.setdefault(j.child, []).append(j)
-        children = {j.child for j in chosen}
-        out: list[tuple[str, _Joint | None, bool]] = []
-        seen: set[str] = set()
-        for root in (WORLD, *(name for name in links if name not in children), *links):
-            if root in seen:
-                continue
-            seen.add(root)
-            if root != WORLD:
-                out.append((root, None, False))
-            waiting = [root]
-            while waiting:
-                at = waiting.pop()
-                for j in near.get(at, []):
-                    other = j.child if j.parent == at else j.parent
-                    if other not in seen:
-                        seen.add(other)
-                        out.append((other, j, j.child == at))
-                        waiting.append(other)
-        return out, [j for j in joints if j not in chosen]
-
-    def _place(self, node: Node, name: str, joint: _Joint | None, turn: bool) -> None:
+    def _place(self, node: Node, carried: Carried) -> None:
         """Add a link; its frame is put on the joint that carries it, and its own frame kept by name."""
+        name, joint, turned = carried
         T_ML = self.poses.link(name)
-        at = T_ML if joint is None else Transform(T_ML.R, joint.at.p)
-        moved = joint is not None and not np.allclose(at.p, T_ML.p, rtol=0, atol=1e-12)
-        at = at if moved else T_ML
-        link = f"{name}@{joint.name}" if joint is not None and moved else name
-        own = at.inverse().then(T_ML)
-        self.draft.add_link(read_link(node, link, own if moved else Transform.identity(), self.shapes))
-        self.entry[name] = link, at
+        at, link = T_ML, name
+        if joint is not None and not np.allclose(joint.at.p, T_ML.p, rtol=0, atol=SAME_PLACE):
+            at, link = Transform(T_ML.R, joint.at.p), f"{name}@{joint.name}"
+        own = Transform.identity() if link == name else at.inverse().then(T_ML)
+        self.description.add_link(read_link(node, link, own, self.shapes, self.description.notes))
+        self.placed[name] = link, at
         with node.where.blamed():
-            if moved:
-                self.draft.frames.append((Frame(name, link, exact_pose(own.p, own.R)), node.where))
+            if link != name:
+                self.description.frames.append((Frame(name, link, exact_pose(own.p, own.R)), node.where))
             if joint is None:
                 self._root(node, link, at)
-                return
-            above, T = self.entry[joint.child if turn else joint.parent]
-            where = T.inverse().then(at)
-            kind = joint_kind(joint.node, joint.kind)(axis_of(joint.node, joint.at, at, self.poses))
-            kind = turned(kind) if turn else kind
-            figures = joint_figures(joint.node, kind)
-            self.draft.add_joint(
-                Joint(joint.name, above, link, kind, exact_pose(where.p, where.R), **figures), joint.node.where
-            )
+            else:
+                self._carry(joint, turned, link, at)
+
+    def _carry(self, joint: SdfJoint, turned: bool, link: str, at: Transform) -> None:
+        """Add the tree joint that carries a link, from the end that the tree reaches first."""
+        above, T = self.placed[joint.child if turned else joint.parent]
+        where = T.inverse().then(at)
+        kind = joint.type_in(at, self.poses)
+        kind = turned_round(kind) if turned else kind
+        parameters = joint_parameters(joint.node, kind)
+        made = Joint(joint.name, above, link, kind, exact_pose(where.p, where.R), **parameters)
+        self.description.add_joint(made, joint.node.where)
 
     def _root(self, node: Node, link: str, at: Transform) -> None:
         """A root is free, as SDF says, unless the model is static or the user fixes the base."""
         static = self.model.first("static")
-        fixed = self.draft.options.floating_base is False or (static is not None and static.text in ("1", "true"))
-        name = self.draft._fresh("root_joint")
+        fixed = self.description.options.floating_base is False or (static is not None and static.text in ("1", "true"))
+        name = self.description.unused_joint_name("root_joint")
         if fixed:
             joint = Joint(name, WORLD, link, jt.Fixed(), exact_pose(at.p, at.R))
         else:
-            home = (*map(float, at.p), *map(float, rotation_quaternion(at.R)))
-            joint = Joint(name, WORLD, link, jt.Free(), home=home)
-        self.draft.add_joint(joint, node.where)
+            joint = Joint(name, WORLD, link, jt.Free(), home=free_position(at))
+        self.description.add_joint(joint, node.where)
 
-    def _loop(self, joint: _Joint) -> None:
+    def _loop(self, joint: SdfJoint) -> None:
         """A joint that closes a loop; its frames coincide where the model is drawn."""
-        (P, T_P), (S, T_S) = self.entry[joint.parent], self.entry[joint.child]
+        (P, T_P), (S, T_S) = self.placed[joint.parent], self.placed[joint.child]
         frame = Transform(T_S.R, joint.at.p)
         with joint.node.where.blamed():
-            kind = joint_kind(joint.node, joint.kind)(axis_of(joint.node, joint.at, frame, self.poses))
             at_P, at_S = T_P.inverse().then(frame), T_S.inverse().then(frame)
             ends = exact_pose(at_P.p, at_P.R), exact_pose(at_S.p, at_S.R)
-            self.draft.add_loop(LoopJoint(joint.name, P, S, kind, *ends), joint.node.where)
-
-
-def _spanning(joints: list[_Joint], links: list[str]) -> dict[_Joint, None]:
-    """Joints of a spanning tree: first those whose child is not carried yet, then what else joins parts."""
-    group = {name: name for name in (*links, WORLD)}
-
-    def find(x: str) -> str:
-        while group[x] != x:
-            group[x] = group[group[x]]
-            x = group[x]
-        return x
-
-    carried: set[str] = {WORLD}
-    chosen: dict[_Joint, None] = {}
-    for forward in (True, False):
-        for j in joints:
-            if j in chosen or (forward and j.child in carried):
-                continue
-            if find(j.parent) != find(j.child):
-                group[find(j.parent)] = find(j.child)
-                carried.add(j.child)
-                chosen[j] = None
-    return chosen
+            loop = LoopJoint(joint.name, P, S, joint.type_in(frame, self.poses), *ends)
+            self.description.add_loop(loop, joint.node.where)

@@ -7,14 +7,21 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from kinloop.io.shared.entries import Link
-from kinloop.io.shared.failure import Notes, Where
+from kinloop.io.shared.file_errors import Notes, Where
+from kinloop.io.shared.robot_description import Link
 from kinloop.model import WORLD, Body, Geometry, Joint
-from kinloop.model import joints as jt
 from kinloop.spatial import Transform, apply_pose
 
 PUBLISHED = 1.3
 """Published moments of inertia exceed the sum of the other two by up to this factor (CAD exports, rotors)."""
+EXCESS, TINY_EXCESS = 1e-6, 1e-15
+"""What digits of a file let a moment exceed the sum of the other two by [of that sum; kg m^2]; as `Mechanism` does."""
+NEGATIVE, TINY_NEGATIVE = 1e-9, 1e-12
+"""Negative moments below these come from rounding [of the largest moment; kg m^2]."""
+SPIN = 1e-2
+"""How far from a joint's axis the axis of the largest moment may be [rad] for a body to count as a rotor."""
+PARALLEL = 1e-9
+"""Axes closer than this are one direction [rad]."""
 
 
 @dataclass
@@ -32,7 +39,7 @@ class Lump:
         return self.links[0][0].where
 
     def inertia(self) -> tuple[float, np.ndarray, np.ndarray]:
-        """Mass, centre of mass and inertia about it; figures of a single link stay as they are."""
+        """Mass, centre of mass and inertia about it; parameters of a single link stay as they are."""
         heavy = [(link, T) for link, T in self.links if link.mass or np.any(link.inertia)]
         if not heavy:
             return 0.0, np.zeros(3), np.zeros((3, 3))
@@ -74,24 +81,25 @@ def make_body(lump: Lump, carriers: Mapping[str, Joint], geared: set[str], accep
 def _nonnegative(lump: Lump, I: np.ndarray) -> np.ndarray:
     """The inertia, with principal moments that are negative by rounding made zero."""
     moments, axes = np.linalg.eigh(I)
-    if moments[0] >= -1e-9 * abs(moments[2]):
+    if moments[0] >= -NEGATIVE * abs(moments[2]):
         return I
-    if moments[0] < -1e-12:
+    if moments[0] < -TINY_NEGATIVE:
         raise lump.where.error(
             f"body {lump.name!r} has the negative principal moment {moments[0]:.4g} kg m^2; correct its inertia"
         )
-    return (axes * np.maximum(moments, 0.0)) @ axes.T
+    mended: np.ndarray = (axes * np.maximum(moments, 0.0)) @ axes.T
+    return mended
 
 
 def _judge(lump: Lump, I: np.ndarray, carriers: Mapping[str, Joint], geared: set[str], notes: Notes) -> bool:
     """Whether impossible moments are accepted all the same, with a warning.
 
     They are where they never act (the body turns about one fixed direction only), for geared rotors (whose
-    inertia about their own axis is what is published), and where they miss by no more than published figures
+    inertia about their own axis is what is published), and where they miss by no more than published ones
     do. Otherwise the error names the body and the way to accept it.
     """
     moments = np.linalg.eigvalsh(I)
-    if moments[2] <= (moments[0] + moments[1]) * (1 + 1e-6) + 1e-15:
+    if moments[2] <= (moments[0] + moments[1]) * (1 + EXCESS) + TINY_EXCESS:
         return False
     shown = ", ".join(f"{x:.4g}" for x in moments)
     said = f"body {lump.name!r} has principal moments {shown} kg m^2, the largest above the sum of the others"
@@ -99,7 +107,8 @@ def _judge(lump: Lump, I: np.ndarray, carriers: Mapping[str, Joint], geared: set
         notes.warn(lump.where, f"{said}; it turns about one direction only, where this does not act")
         return True
     joint = carriers[lump.name]
-    if joint.name in geared and isinstance(joint.type, jt.Revolute) and _spins(I, moments[2], joint.type.axis):
+    spin = joint.type.spin_axis
+    if joint.name in geared and spin is not None and _spins(I, moments[2], spin):
         notes.warn(lump.where, f"{said}; it is a rotor about that axis, its moments are used as given")
         return True
     if moments[2] <= PUBLISHED * (moments[0] + moments[1]):
@@ -113,7 +122,7 @@ def _judge(lump: Lump, I: np.ndarray, carriers: Mapping[str, Joint], geared: set
 def _spins(I: np.ndarray, largest: float, axis: tuple[float, float, float]) -> bool:
     """Whether the largest moment is the one about a joint's axis."""
     a = np.array(axis)
-    return bool(np.linalg.norm(I @ a - largest * a) <= 1e-2 * largest)
+    return bool(np.linalg.norm(I @ a - largest * a) <= SPIN * largest)
 
 
 def _turns_about_one_axis(name: str, carriers: Mapping[str, Joint]) -> bool:
@@ -122,16 +131,10 @@ def _turns_about_one_axis(name: str, carriers: Mapping[str, Joint]) -> bool:
     at = name
     while at != WORLD:
         joint = carriers[at]
-        match joint.type:
-            case jt.Fixed() | jt.Prismatic():
-                pass
-            case jt.Revolute() | jt.Helical() | jt.Cylindrical() | jt.Planar():
-                mine = np.array(joint.type.axis)
-                if axis is not None and np.linalg.norm(np.cross(axis, mine)) > 1e-9:
-                    return False
-                axis = mine
-            case _:
+        for mine in joint.type.turning_axes():
+            if axis is not None and np.linalg.norm(np.cross(axis, mine)) > PARALLEL:
                 return False
+            axis = mine
         axis = None if axis is None else joint.placement.R @ axis
         at = joint.parent
     return True

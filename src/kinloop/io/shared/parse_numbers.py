@@ -1,4 +1,4 @@
-"""Numbers, vectors and poses out of attributes and texts, checked where they stand."""
+"""Numbers and vectors out of attributes and texts, checked where they stand."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import re
 
 import numpy as np
 
-from kinloop.io.shared.failure import Where
+from kinloop.io.shared.file_errors import Where
 from kinloop.io.shared.safe_xml import Node
-from kinloop.model.parts import frozen, swept
-from kinloop.spatial import Transform, quaternion_rotation, rpy_rotation
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
 _INFINITE = {"inf": np.inf, "+inf": np.inf, "-inf": -np.inf, "infinity": np.inf, "-infinity": -np.inf}
 LARGEST = 1e12
-"""Figures beyond this are mistakes, not robots [SI units]."""
+"""Numbers beyond this are mistakes, not parameters of a robot [SI units]."""
 
 
 def numbers(text: str, count: int, where: Where, what: str) -> np.ndarray:
@@ -60,30 +58,22 @@ def vector(node: Node | None, name: str = "xyz", default: tuple[float, ...] = (0
     return numbers(text, len(default), node.where, name)
 
 
-def pose_of(node: Node | None) -> Transform:
-    """The pose of an `<origin xyz rpy>` (or `quat`, wxyz), identity where it is absent."""
-    if node is None:
-        return Transform.identity()
-    with node.where.blamed():
-        if node.get("quat") is not None and node.get("rpy") is None:
-            return quaternion_pose(vector(node), vector(node, "quat", (1.0, 0.0, 0.0, 0.0)), node.where)
-        return rpy_pose(vector(node), vector(node, "rpy"), node.where)
+def child_number(node: Node, tag: str, default: float | None = None, unbounded: bool = False) -> float:
+    """A number from the text of a child; without a default it must be there."""
+    child = node.first(tag)
+    if child is None or not child.text:
+        if default is None:
+            raise node.error(f"has no <{tag}>; add one")
+        return default
+    return number(child.text, child.where, tag, unbounded)
 
 
-def exact_pose(at: np.ndarray, rotation: np.ndarray) -> Transform:
-    """A pose of a rotation that is one: only dust of the arithmetic itself is swept to exact zeros and ones."""
-    return Transform(swept(rotation, dust=2e-15), frozen(at, (3,), "position"))
+def child_vector(node: Node, tag: str, default: tuple[float, ...]) -> tuple[float, ...]:
+    """A vector from the text of a child that may be absent."""
+    child = node.first(tag)
+    return default if child is None else tuple(numbers(child.text, len(default), child.where, tag))
 
 
-def rpy_pose(at: np.ndarray, rpy: np.ndarray, where: Where) -> Transform:
-    with where.blamed():
-        return exact_pose(at, rpy_rotation(*rpy) if np.any(rpy) else np.eye(3))
-
-
-def quaternion_pose(at: np.ndarray, quaternion: np.ndarray, where: Where) -> Transform:
-    """A pose from a position and a quaternion (w x y z) of any length but zero."""
-    length = float(np.linalg.norm(quaternion))
-    if not length > 1e-9:
-        raise where.error(f"the quaternion {quaternion.tolist()} has no length; give a unit quaternion")
-    with where.blamed():
-        return exact_pose(at, quaternion_rotation(quaternion / length))
+def symmetric_matrix(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> np.ndarray:
+    """A symmetric 3x3 matrix from its six entries."""
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])

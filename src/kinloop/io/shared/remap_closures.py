@@ -1,61 +1,42 @@
-"""Loops and couplings carried from the file's links to the bodies of the mechanism."""
+"""Loops and couplings of a file, between its links, written for the bodies and joints of the mechanism."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from kinloop.clusters.grouping import group
 from kinloop.errors import unknown
-from kinloop.io.shared.entries import PathCoupling
-from kinloop.io.shared.failure import Notes, Where
+from kinloop.io.shared.file_errors import Notes, Where
+from kinloop.io.shared.robot_description import PathCoupling
 from kinloop.model import (
     WORLD,
     Coupling,
     Joint,
     LinearCoupling,
     Loop,
-    LoopJoint,
     Mechanism,
-    Rod,
+    Topology,
 )
-from kinloop.model.topology import Topology
-from kinloop.spatial import Transform, apply_pose
+from kinloop.spatial import Transform
 
 Places = Mapping[str, tuple[str, Transform]]
 """The body every link is part of, and its pose there."""
 
 
-def composed(T: Transform, other: Transform) -> Transform:
-    """`T.then(other)`, bit for bit `other` where T is the identity."""
-    if np.array_equal(T.R, np.eye(3)) and not np.any(T.p):
-        return other
-    return T.then(other)
-
-
 def remap_loop(loop: Loop, of: Places, where: Where) -> Loop:
     """The same loop between bodies."""
-    if not isinstance(loop, LoopJoint | Rod):
+    if loop.ends is None:
         return loop
-    for end in (loop.predecessor, loop.successor):
+    predecessor, successor = loop.ends
+    for end in loop.ends:
         if end not in of:
             raise where.error(f"refers to a missing link: {unknown('link', end, of)}")
-    (P, T_P), (S, T_S) = of[loop.predecessor], of[loop.successor]
-    if P == S:
-        raise where.error(f"joins {loop.predecessor!r} to {loop.successor!r}, which move as one; give two moving links")
+    if of[predecessor][0] == of[successor][0]:
+        raise where.error(f"joins {predecessor!r} to {successor!r}, which move as one; give two moving links")
     with where.blamed():
-        if isinstance(loop, Rod):
-            ends = apply_pose(T_P, loop.predecessor_point), apply_pose(T_S, loop.successor_point)
-            return Rod(loop.name, P, S, *ends, loop.length)
-        return replace(
-            loop,
-            predecessor=P,
-            successor=S,
-            predecessor_placement=composed(T_P, loop.predecessor_placement),
-            successor_placement=composed(T_S, loop.successor_placement),
-        )
+        return loop.reattached(of[predecessor], of[successor])
 
 
 def remap_coupling(
@@ -113,14 +94,13 @@ def _path_coupling(c: PathCoupling, where: Where, carriers: Mapping[str, Joint],
     return LinearCoupling(c.name, (best,), tuple(others), matrix)
 
 
-def wanted(m: Mechanism, dependent: set[str], places: Mapping[str, Where], notes: Notes) -> tuple[str, ...]:
+def independent_joints(m: Mechanism, dependent: set[str], places: Mapping[str, Where], notes: Notes) -> tuple[str, ...]:
     """Joints that are independent because the file calls others of their cluster dependent (URDF+)."""
     if not dependent:
         return ()
-    top = Topology(m)
-    parts: Sequence[Loop | Coupling] = (*m.loops, *m.couplings)
+    top = Topology.of(m)
     out: list[str] = []
-    for bodies in group(top, parts):
+    for bodies in group(top, m.closures):
         names = [top.joints[i].name for i in bodies]
         if not dependent.intersection(names):
             continue

@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import io
-import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from xml.sax import SAXException, SAXParseException
 from xml.sax.handler import ContentHandler
+from xml.sax.xmlreader import AttributesImpl, Locator
 
 from defusedxml.common import DefusedXmlException
 from defusedxml.expatreader import DefusedExpatParser
 
-from kinloop.io.shared.failure import ModelFileError, Where
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a model file may ask for before it is refused."""
-
-    file_bytes: int = 10_000_000
-    elements: int = 50_000
-    depth: int = 100
-    attributes: int = 200
-    bodies: int = 400
-    shapes: int = 4_000
-    mesh_bytes: int = 200_000_000
+from kinloop.io.shared.file_errors import ModelFileError, Where
+from kinloop.io.shared.reading_options import Limits
 
 
 @dataclass(eq=False)
@@ -89,13 +75,16 @@ class _Grower(ContentHandler):
     def __init__(self, file: str, limits: Limits) -> None:
         super().__init__()
         self.file, self.limits, self.count = file, limits, 0
+        self.locator = Locator()
         self.root: Node | None = None
         self.open: list[Node] = []
         self.texts: list[list[str]] = []
 
-    def startElement(self, name: str, attrs: object) -> None:
-        line = self._locator.getLineNumber() or 1  # type: ignore[attr-defined]
-        node = Node(name, dict(attrs.items()), self.file, line)  # type: ignore[attr-defined]
+    def setDocumentLocator(self, locator: Locator) -> None:
+        self.locator = locator
+
+    def startElement(self, name: str, attrs: AttributesImpl) -> None:
+        node = Node(name, dict(attrs.items()), self.file, self.locator.getLineNumber() or 1)
         self.count += 1
         if self.count > self.limits.elements:
             raise node.error(f"is element number {self.count}; a model may have {self.limits.elements} elements")
@@ -116,23 +105,6 @@ class _Grower(ContentHandler):
 
     def endElement(self, name: str) -> None:
         self.open.pop().text = "".join(self.texts.pop()).strip()
-
-
-def read_bytes(path: Path, limit: int, where: Where | None = None) -> bytes:
-    """The bytes of a regular file no larger than `limit`, or a `ModelFileError`."""
-    where = where or Where(str(path))
-    try:
-        with open(path, "rb", opener=lambda p, flags: os.open(p, flags | getattr(os, "O_NONBLOCK", 0))) as f:
-            status = os.fstat(f.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise where.error(f"{path.name!r} is not a regular file; give a model file")
-            data = f.read(limit + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise where.error(f"{path.name!r} cannot be read ({reason}); give a readable model file") from error
-    if len(data) > limit:
-        raise where.error(f"{path.name!r} has more than {limit} bytes; raise the cap with limits=Limits(...)")
-    return data
 
 
 def parse_xml(data: bytes, file: str, limits: Limits) -> Node:

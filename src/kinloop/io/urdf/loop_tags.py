@@ -6,10 +6,11 @@ import re
 
 import numpy as np
 
-from kinloop.io.shared.draft import Draft
-from kinloop.io.shared.entries import PathCoupling
-from kinloop.io.shared.parse_numbers import attribute, numbers, pose_of, vector
+from kinloop.io.shared.exact_poses import origin_pose
+from kinloop.io.shared.parse_numbers import attribute, numbers
+from kinloop.io.shared.robot_description import PathCoupling, RobotDescription
 from kinloop.io.shared.safe_xml import Node
+from kinloop.io.urdf.urdf_joint_types import LOOP_TYPES
 from kinloop.model import Coupling, LinearCoupling, LoopJoint, PolynomialCoupling, Rod, placement
 from kinloop.model import joints as jt
 
@@ -20,50 +21,40 @@ def looks_like_a_loop(tag: str) -> bool:
     return bool(_SUSPECT.search(tag))
 
 
-def read_loop(draft: Draft, node: Node) -> None:
-    """Add what one loop element says to the draft."""
-    LOOP_TAGS[node.tag](draft, node)
+def read_loop(robot: RobotDescription, node: Node) -> None:
+    """Add what one loop element says to the robot."""
+    LOOP_TAGS[node.tag](robot, node)
 
 
 def _type(node: Node, kind: str) -> jt.JointType:
-    axis = node.first("axis")
-    if kind in ("fixed", "spherical", "ball", "free", "floating"):
-        return {"fixed": jt.Fixed(), "free": jt.Free(), "floating": jt.Free()}.get(kind, jt.Spherical())
-    with (axis or node).where.blamed():
-        a = jt.unit_axis(vector(axis, "xyz", (1.0, 0.0, 0.0)))
-        if kind == "helical":
-            return jt.Helical(a, attribute(node.need("axis"), "pitch"))
-        if kind == "universal":
-            return jt.Universal(a, jt.unit_axis(vector(node.need("axis2"), "xyz", (0.0, 1.0, 0.0))))
-        kinds = {"revolute": jt.Revolute, "continuous": jt.Revolute, "hinge": jt.Revolute, "prismatic": jt.Prismatic,
-                 "planar": jt.Planar, "cylindrical": jt.Cylindrical}  # fmt: skip
-        if kind in kinds:
-            return kinds[kind](a)  # type: ignore[abstract]
-    known = "revolute, continuous, prismatic, planar, fixed, spherical, universal, cylindrical, helical, rod"
-    raise node.error(f"has the type {kind!r}; it must be one of {known}")
+    if kind not in LOOP_TYPES:
+        known = "revolute, continuous, prismatic, planar, fixed, spherical, universal, cylindrical, helical, rod"
+        raise node.error(f"has the type {kind!r}; it must be one of {known}")
+    with node.where.blamed():
+        return LOOP_TYPES[kind](node)
 
 
-def _urdf_plus_loop(draft: Draft, node: Node) -> None:
+def _urdf_plus_loop(robot: RobotDescription, node: Node) -> None:
     name, kind = node.attribute("name"), node.attribute("type")
     ends = [node.need(end) for end in ("predecessor", "successor")]
     P, S = (end.attribute("link") for end in ends)
-    T_P, T_S = (pose_of(end.first("origin")) for end in ends)
+    T_P, T_S = (origin_pose(end.first("origin")) for end in ends)
     with node.where.blamed():
         if kind == "rod":
-            draft.add_loop(Rod(name, P, S, T_P.p, T_S.p, attribute(node, "length")), node.where)
+            robot.add_loop(Rod(name, P, S, T_P.p, T_S.p, attribute(node, "length")), node.where)
         else:
-            draft.add_loop(LoopJoint(name, P, S, _type(node, kind), T_P, T_S), node.where)
+            robot.add_loop(LoopJoint(name, P, S, _type(node, kind), T_P, T_S), node.where)
 
 
-def _urdf_plus_coupling(draft: Draft, node: Node) -> None:
+def _urdf_plus_coupling(robot: RobotDescription, node: Node) -> None:
     name = node.attribute("name")
     if node.first("dependent") is not None:
-        draft.add_coupling(_joint_coupling(name, node), node.where)
+        robot.add_coupling(_joint_coupling(name, node), node.where)
         return
     P, S = (node.need(end).attribute("link") for end in ("predecessor", "successor"))
     ratio = node.first("ratio")
     value = 1.0 if ratio is None else attribute(ratio, "value", 1.0)
-    draft.add_coupling(PathCoupling(name, P, S, value), node.where)
+    robot.add_coupling(PathCoupling(name, P, S, value), node.where)
 
 
 def _joint_coupling(name: str, node: Node) -> Coupling:
@@ -87,14 +78,14 @@ def _joint_coupling(name: str, node: Node) -> Coupling:
         return LinearCoupling(name, dependent, tuple(joints), matrix, offsets)
 
 
-def _isaac_loop(draft: Draft, node: Node) -> None:
+def _isaac_loop(robot: RobotDescription, node: Node) -> None:
     name, kind = node.attribute("name"), node.attribute("type")
     ends = [node.need(end) for end in ("link1", "link2")]
     P, S = (end.attribute("link") for end in ends)
-    draft.add_loop(LoopJoint(name, P, S, _type(node, kind), pose_of(ends[0]), pose_of(ends[1])), node.where)
+    robot.add_loop(LoopJoint(name, P, S, _type(node, kind), origin_pose(ends[0]), origin_pose(ends[1])), node.where)
 
 
-def _drake_ball(draft: Draft, node: Node) -> None:
+def _drake_ball(robot: RobotDescription, node: Node) -> None:
     """body_A, body_B, p_AP, p_BQ, with or without Drake's prefixes, as attribute or text."""
     found: dict[str, tuple[str, Node]] = {}
     for child in node:
@@ -106,14 +97,14 @@ def _drake_ball(draft: Draft, node: Node) -> None:
     points = [
         numbers(found[key][0], 3, found[key][1].where, key) if key in found else np.zeros(3) for key in ("p_AP", "p_BQ")
     ]
-    name = node.get("name") or f"ball_constraint_{len(draft.loops)}"
+    name = node.get("name") or f"ball_constraint_{len(robot.loops)}"
     with node.where.blamed():
         frames = [placement(p) for p in points]
-    draft.add_loop(LoopJoint(name, found["body_A"][0], found["body_B"][0], jt.Spherical(), *frames), node.where)
+    robot.add_loop(LoopJoint(name, found["body_A"][0], found["body_B"][0], jt.Spherical(), *frames), node.where)
 
 
-def _drake_bushing(draft: Draft, node: Node) -> None:
-    draft.notes.warn(node.where, "is a soft bushing, which kinloop does not model; it is left out", dropped=True)
+def _drake_bushing(robot: RobotDescription, node: Node) -> None:
+    robot.notes.warn(node.where, "is a soft bushing, which kinloop does not model; it is left out", dropped=True)
 
 
 LOOP_TAGS = {

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
 from kinloop.clusters.grouping import group
-from kinloop.errors import ModelError
-from kinloop.io.own.write_own import write_text
+from kinloop.io.shared.exact_poses import is_identity
+from kinloop.io.shared.whole_files import write_text
+from kinloop.io.shared.written_mechanism import HasMechanism, cannot_hold, mechanism_of
+from kinloop.io.shared.xml_lines import XmlLines
 from kinloop.model import (
     WORLD,
     Body,
+    BodyLoop,
     Coupling,
     Geometry,
     Joint,
     LinearCoupling,
     Loop,
+    LoopClosure,
     LoopJoint,
     Mechanism,
     PolynomialCoupling,
@@ -30,17 +34,18 @@ from kinloop.model.topology import Topology
 from kinloop.spatial import Transform
 
 _NAMES = {"free": "floating"}
+UPRIGHT = 1e-9
+"""Where x points up or down closer than this, yaw and roll turn about one axis: all of it is written as roll."""
 
 
-def to_urdf_plus(mechanism: Mechanism, path: str | Path) -> None:
+def to_urdf_plus(mechanism: Mechanism | HasMechanism, path: str | Path) -> None:
     """Write a mechanism as URDF+; what no file can hold (a Python function) is an error."""
-    mechanism = getattr(mechanism, "mechanism", mechanism)
-    write_text(path, urdf_plus(mechanism))
+    write_text(path, urdf_plus(mechanism_of(mechanism)))
 
 
 def urdf_plus(m: Mechanism) -> str:
     """The text of a mechanism as URDF+."""
-    out = _Lines()
+    out = XmlLines()
     out.open("robot", name=m.name)
     if not np.array_equal(m.gravity, GRAVITY):
         out.empty("gravity", xyz=m.gravity)
@@ -62,52 +67,24 @@ def urdf_plus(m: Mechanism) -> str:
     for coupling in m.couplings:
         _coupling(out, coupling)
     out.close("robot")
-    return "\n".join(out.lines) + "\n"
+    return out.text()
 
 
-class _Lines:
-    def __init__(self) -> None:
-        self.lines = ['<?xml version="1.0"?>']
-        self.depth = 0
-
-    def _put(self, tag: str, end: str, attributes: dict[str, Any]) -> None:
-        text = "".join(f" {k}={quoteattr(_text(v))}" for k, v in attributes.items() if v is not None)
-        self.lines.append("  " * self.depth + f"<{tag}{text}{end}")
-
-    def open(self, tag: str, **attributes: Any) -> None:
-        self._put(tag, ">", attributes)
-        self.depth += 1
-
-    def empty(self, tag: str, **attributes: Any) -> None:
-        self._put(tag, "/>", attributes)
-
-    def close(self, tag: str) -> None:
-        self.depth -= 1
-        self.lines.append("  " * self.depth + f"</{tag}>")
-
-
-def _text(x: Any) -> str:
-    if isinstance(x, str):
-        return x
-    return " ".join(repr(float(v)) for v in np.ravel(x))
-
-
-def _origin(out: _Lines, T: Transform) -> None:
-    if np.array_equal(T.R, np.eye(3)) and not np.any(T.p):
-        return
-    out.empty("origin", xyz=T.p, rpy=rotation_rpy(T.R))
+def _origin(out: XmlLines, T: Transform) -> None:
+    if not is_identity(T):
+        out.empty("origin", xyz=T.p, rpy=rotation_rpy(T.R))
 
 
 def rotation_rpy(R: np.ndarray) -> np.ndarray:
     """Roll, pitch and yaw of a rotation `Rz(yaw) Ry(pitch) Rx(roll)`."""
     horizontal = float(np.hypot(R[0, 0], R[1, 0]))
     pitch = np.arctan2(-R[2, 0], horizontal)
-    if horizontal > 1e-9:
+    if horizontal > UPRIGHT:
         return np.array([np.arctan2(R[2, 1], R[2, 2]), pitch, np.arctan2(R[1, 0], R[0, 0])])
     return np.array([np.arctan2(-R[1, 2], R[1, 1]), pitch, 0.0])
 
 
-def _link(out: _Lines, body: Body) -> None:
+def _link(out: XmlLines, body: Body) -> None:
     out.open("link", name=body.name)
     if body.mass or np.any(body.inertia):
         I = body.inertia
@@ -122,23 +99,23 @@ def _link(out: _Lines, body: Body) -> None:
     out.close("link")
 
 
-def _shape(out: _Lines, g: Geometry, role: str) -> None:
-    figures: dict[str, Any] = {}
+def _shape(out: XmlLines, g: Geometry, role: str) -> None:
+    size: dict[str, Any] = {}
     match g.kind:
         case "box":
-            figures = {"size": g.size}
+            size = {"size": g.size}
         case "sphere":
-            figures = {"radius": g.size[0]}
+            size = {"radius": g.size[0]}
         case "cylinder" | "capsule":
-            figures = {"radius": g.size[0], "length": g.size[1]}
+            size = {"radius": g.size[0], "length": g.size[1]}
         case "mesh":
-            figures = {"filename": g.mesh or "", "scale": g.size}
-    if not figures:
+            size = {"filename": g.mesh or "", "scale": g.size}
+    if not size:
         return  # planes and ellipsoids have no word in URDF
     out.open(role, name=g.name or None)
     _origin(out, g.placement)
     out.open("geometry")
-    out.empty(g.kind, **figures)
+    out.empty(g.kind, **size)
     out.close("geometry")
     if g.color is not None and role == "visual":
         out.open("material", name="")
@@ -147,9 +124,9 @@ def _shape(out: _Lines, g: Geometry, role: str) -> None:
     out.close(role)
 
 
-def _joint(out: _Lines, j: Joint, dependent: bool) -> None:
+def _joint(out: XmlLines, j: Joint, dependent: bool) -> None:
     limited = np.isfinite(j.lower) or np.isfinite(j.upper)
-    kind = _NAMES.get(j.type.name, j.type.name)
+    kind = _word(j.type)
     kind = "continuous" if kind == "revolute" and not limited else kind
     out.open("joint", name=j.name, type=kind, independent="false" if dependent else None)
     out.empty("parent", link=j.parent)
@@ -161,62 +138,81 @@ def _joint(out: _Lines, j: Joint, dependent: bool) -> None:
     if limited or np.isfinite(j.max_velocity) or np.isfinite(j.max_force) or kind in ("revolute", "prismatic"):
         lower, upper = (j.lower, j.upper) if j.type.nv == 1 and kind != "continuous" else (None, None)
         out.empty("limit", lower=lower, upper=upper, effort=j.max_force, velocity=j.max_velocity)
-    figures = {k: getattr(j, k) for k in ("damping", "friction", "armature", "stiffness", "rest") if getattr(j, k)}
-    if figures:
-        out.empty("dynamics", **figures)
+    parameters = {k: getattr(j, k) for k in ("damping", "friction", "armature", "stiffness", "rest") if getattr(j, k)}
+    if parameters:
+        out.empty("dynamics", **parameters)
     out.close("joint")
 
 
-def _axes(out: _Lines, kind: jt.JointType) -> None:
+def _word(kind: jt.JointType) -> str:
+    """What URDF+ calls a joint type."""
+    name = jt.registered_name(kind)
+    return _NAMES.get(name, name)
+
+
+def _axes(out: XmlLines, kind: jt.JointType) -> None:
     if hasattr(kind, "axis"):
         out.empty("axis", xyz=kind.axis, pitch=getattr(kind, "pitch", None))
     if hasattr(kind, "axis2"):
         out.empty("axis2", xyz=kind.axis2)
 
 
-def _loop(out: _Lines, loop: Loop) -> None:
-    match loop:
-        case LoopJoint():
-            out.open("loop", name=loop.name, type=_NAMES.get(loop.type.name, loop.type.name))
-            ends = (loop.predecessor_placement, loop.successor_placement)
-        case Rod():
-            out.open("loop", name=loop.name, type="rod", length=loop.length)
-            ends = tuple(Transform(np.eye(3), p) for p in (loop.predecessor_point, loop.successor_point))
-        case _:
-            raise ModelError(f"loop {loop.name!r} is a Python function, which URDF+ cannot hold; leave it out")
-    for tag, link, T in zip(("predecessor", "successor"), (loop.predecessor, loop.successor), ends, strict=True):
-        out.open(tag, link=link)
-        _origin(out, T)
-        out.close(tag)
-    if isinstance(loop, LoopJoint):
-        _axes(out, loop.type)
+def _loop(out: XmlLines, loop: Loop) -> None:
+    _written(out, loop, {LoopJoint: _loop_joint, Rod: _rod})
     out.close("loop")
 
 
-def _coupling(out: _Lines, c: Coupling) -> None:
-    match c:
-        case LinearCoupling():
-            out.open("coupling", name=c.name)
-            for joint, row, offset in zip(c.dependent, c.matrix, c.offset, strict=True):
-                out.open("dependent", joint=joint, offset=offset)
-                for other, ratio in zip(c.independent, row, strict=True):
-                    out.empty("term", joint=other, ratio=ratio)
-                out.close("dependent")
-        case PolynomialCoupling():
-            out.open("coupling", name=c.name)
-            out.open("dependent", joint=c.dependent[0], coefficients=c.coefficients)
-            out.empty("term", joint=c.independent[0])
-            out.close("dependent")
-        case _:
-            raise ModelError(f"coupling {c.name!r} is a Python function, which URDF+ cannot hold; leave it out")
+def _coupling(out: XmlLines, c: Coupling) -> None:
+    _written(out, c, {LinearCoupling: _linear, PolynomialCoupling: _polynomial})
     out.close("coupling")
+
+
+def _written(out: XmlLines, closure: LoopClosure, table: Mapping[type, Callable[[XmlLines, Any], None]]) -> None:
+    """Write a loop or coupling by the table of the kinds that URDF+ can hold."""
+    if type(closure) not in table:
+        raise cannot_hold(closure, "URDF+ cannot", "leave it out")
+    table[type(closure)](out, closure)
+
+
+def _loop_joint(out: XmlLines, loop: LoopJoint) -> None:
+    out.open("loop", name=loop.name, type=_word(loop.type))
+    _ends(out, loop)
+    _axes(out, loop.type)
+
+
+def _rod(out: XmlLines, rod: Rod) -> None:
+    out.open("loop", name=rod.name, type="rod", length=rod.length)
+    _ends(out, rod)
+
+
+def _ends(out: XmlLines, loop: BodyLoop) -> None:
+    for tag, link, T in zip(("predecessor", "successor"), loop.ends, loop.frames, strict=True):
+        out.open(tag, link=link)
+        _origin(out, T)
+        out.close(tag)
+
+
+def _linear(out: XmlLines, c: LinearCoupling) -> None:
+    out.open("coupling", name=c.name)
+    for joint, row, offset in zip(c.dependent, c.matrix, c.offset, strict=True):
+        out.open("dependent", joint=joint, offset=offset)
+        for other, ratio in zip(c.independent, row, strict=True):
+            out.empty("term", joint=other, ratio=ratio)
+        out.close("dependent")
+
+
+def _polynomial(out: XmlLines, c: PolynomialCoupling) -> None:
+    out.open("coupling", name=c.name)
+    out.open("dependent", joint=c.dependent[0], coefficients=c.coefficients)
+    out.empty("term", joint=c.independent[0])
+    out.close("dependent")
 
 
 def _dependent(m: Mechanism) -> set[str]:
     """Joints to mark `independent="false"`: the others in clusters where the user names some."""
-    top, named = Topology(m), set(m.independent)
+    top, named = Topology.of(m), set(m.independent)
     out: set[str] = set()
-    for bodies in group(top, (*m.loops, *m.couplings)):
+    for bodies in group(top, m.closures):
         names = [top.joints[i].name for i in bodies]
         if named.intersection(names):
             out |= {name for name in names if name not in named}

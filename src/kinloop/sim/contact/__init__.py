@@ -1,0 +1,9 @@
+"""Contact with the ground, and the stops and dry friction of joints.
+
+- `ground`: what robots stand on: `Plane`, `HeightField`, and the protocol of both.
+- `candidates`: the points of a robot that may touch the ground.
+- `propagation`: forces propagated inward through the clusters, and the motion they cause: rows of L^-1 J^T.
+- `impact`: the contact problem of one step: gaps, velocities, bounds, restitution, and where the impulses lead.
+- `joint_stops`: stops and dry friction of joints as further rows of that problem.
+- `solver`: impulses that meet the laws of contact: a projected Gauss-Seidel method.
+"""

@@ -1,15 +1,17 @@
-"""Points that may touch the ground: spheres (or plain points, of radius zero) fixed to bodies."""
+"""Points of a robot that may touch the ground: spheres (or plain points, of radius zero) fixed to bodies."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kinloop.errors import MethodError
-from kinloop.model.parts import Geometry, frozen
+from kinloop.model import Geometry
+from kinloop.model.frozen_arrays import frozen
 from kinloop.robot import Robot
 from kinloop.spatial import Transform, apply_pose
 from kinloop.spatial.transform import Array
@@ -23,7 +25,7 @@ class ContactPoint:
     """A sphere of `radius` [m] at the position `at` of a body or frame; radius 0 is a point."""
 
     frame: str
-    at: Any = (0.0, 0.0, 0.0)
+    at: ArrayLike = (0.0, 0.0, 0.0)
     radius: float = 0.0
     name: str = ""
 
@@ -43,18 +45,19 @@ class Candidate:
     radius: float
 
     @property
-    def key(self) -> tuple:
+    def key(self) -> tuple[Any, ...]:
+        """What kernels depend on."""
         return self.body, *map(float, self.at), self.radius
 
 
-def box_corners(frame: str, size: Any, at: Any = (0.0, 0.0, 0.0)) -> list[ContactPoint]:
+def box_corners(frame: str, size: ArrayLike, at: ArrayLike = (0.0, 0.0, 0.0)) -> list[ContactPoint]:
     """The eight corners of a box with full lengths `size` centred at `at` of a body or frame."""
     half, centre = 0.5 * np.asarray(size, dtype=float), np.asarray(at, dtype=float)
     signs = [(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]
     return [ContactPoint(frame, centre + half * s, 0.0, f"{frame}.corner{k}") for k, s in enumerate(signs)]
 
 
-def capsule_ends(frame: str, radius: float, length: float, at: Any = (0.0, 0.0, 0.0)) -> list[ContactPoint]:
+def capsule_ends(frame: str, radius: float, length: float, at: ArrayLike = (0.0, 0.0, 0.0)) -> list[ContactPoint]:
     """The two end spheres of a capsule along z of a body or frame."""
     centre = np.asarray(at, dtype=float)
     return [
@@ -62,23 +65,33 @@ def capsule_ends(frame: str, radius: float, length: float, at: Any = (0.0, 0.0, 
     ]
 
 
+ShapePoint = tuple[ArrayLike, float]
+"""A sphere that stands for a part of a shape: its centre in the shape's frame [m], its radius [m]."""
+
+
+def _cylinder_rims(size: Sequence[float]) -> list[ShapePoint]:
+    turn = 2 * np.pi * np.arange(RIM) / RIM
+    rim = size[0] * np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    return [((*p, 0.5 * s * size[1]), 0.0) for s in (-1, 1) for p in rim]
+
+
+SHAPE_POINTS: dict[str, Callable[[Sequence[float]], list[ShapePoint]]] = {
+    "sphere": lambda size: [((0, 0, 0), size[0])],
+    "box": lambda size: [(p.at, 0.0) for p in box_corners("", size)],
+    "capsule": lambda size: [(p.at, p.radius) for p in capsule_ends("", size[0], size[1])],
+    "cylinder": _cylinder_rims,
+    "ellipsoid": lambda size: [(np.eye(3)[k] * s * size[k], 0.0) for k in range(3) for s in (-1, 1)],
+    "plane": lambda size: [],
+    "mesh": lambda size: [],
+}
+"""Points that stand for a shape of a given size, by its kind; planes and meshes have none."""
+
+
 def geometry_points(g: Geometry) -> list[tuple[Array, float]]:
-    """(position in the body, radius) of the points that stand for a shape; meshes and planes have none."""
-    points: list[tuple[Any, float]] = []
-    match g.kind:
-        case "sphere":
-            points = [((0, 0, 0), g.size[0])]
-        case "box":
-            points = [(p.at, 0.0) for p in box_corners("", g.size)]
-        case "capsule":
-            points = [(p.at, p.radius) for p in capsule_ends("", g.size[0], g.size[1])]
-        case "cylinder":
-            turn = 2 * np.pi * np.arange(RIM) / RIM
-            rim = g.size[0] * np.stack([np.cos(turn), np.sin(turn)], axis=1)
-            points = [((*p, 0.5 * s * g.size[1]), 0.0) for s in (-1, 1) for p in rim]
-        case "ellipsoid":
-            points = [(np.eye(3)[k] * s * g.size[k], 0.0) for k in range(3) for s in (-1, 1)]
-    return [(apply_pose(g.placement, p), r) for p, r in points]
+    """(position in the body, radius) of the points that stand for a shape."""
+    if g.kind not in SHAPE_POINTS:
+        raise MethodError(f"contact knows no points of a {g.kind!r}; it knows {', '.join(SHAPE_POINTS)}")
+    return [(apply_pose(g.placement, p), r) for p, r in SHAPE_POINTS[g.kind](g.size)]
 
 
 def find_candidates(robot: Robot, contacts: Sequence[ContactPoint | str] | None) -> list[Candidate]:
@@ -100,7 +113,8 @@ def find_candidates(robot: Robot, contacts: Sequence[ContactPoint | str] | None)
     return out
 
 
-def _shapes(geometry: tuple) -> list[Geometry]:
+def _shapes(geometry: Iterable[Geometry]) -> list[Geometry]:
+    """The collision shapes that have points."""
     return [g for g in geometry if g.role in ("collision", "both") and geometry_points(g)]
 
 
@@ -118,5 +132,7 @@ def _of_name(robot: Robot, name: str) -> list[Candidate]:
     return [Candidate(f"{name}.{k}" if k else name, body, p, float(r)) for k, (p, r) in enumerate(points)]
 
 
-def _place(placement: Transform, at: Any) -> Array:
-    return placement.p + placement.R @ np.asarray(at, dtype=float)
+def _place(placement: Transform, at: ArrayLike) -> Array:
+    """A position in a frame, in the body that carries the frame."""
+    x: Array = placement.p + placement.R @ np.asarray(at, dtype=float)
+    return x

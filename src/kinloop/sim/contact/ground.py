@@ -1,19 +1,52 @@
-"""What robots stand on: a plane, or a height field given as a function or as a table."""
+"""What robots stand on: a plane, or a height field given as a function or as a table; and the protocol of grounds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kinloop import scalar as sc
 from kinloop.compiler.keys import function_digest
 from kinloop.errors import MethodError
 from kinloop.model.joints import perpendicular, unit_axis
 from kinloop.spatial.transform import Array, cross
+
+UPRIGHT = 1e-9
+"""A plane whose normal has a smaller vertical part has no heights."""
+
+
+@runtime_checkable
+class Ground(Protocol):
+    """A surface with Coulomb friction and Newton's restitution, below which nothing can go."""
+
+    @property
+    def friction(self) -> float:
+        """The coefficient of Coulomb friction."""
+
+    @property
+    def restitution(self) -> float:
+        """The part of the normal velocity that returns after an impact, from 0 to 1."""
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What kernels depend on."""
+
+    def surface(self, x: Array) -> tuple[Any, Array]:
+        """Distance of a point x from the surface, and the axes (normal, tangent, tangent) there as columns.
+
+        On numbers or symbols; in the world.
+        """
+
+    def heights(self, x: ArrayLike, y: ArrayLike) -> Array:
+        """Heights z of the surface at arrays of positions x and y [m]."""
+
+    def normals(self, x: ArrayLike, y: ArrayLike) -> Array:
+        """Unit normals (..., 3) at arrays of positions x and y."""
 
 
 def _checked(friction: float, restitution: float) -> None:
@@ -25,11 +58,11 @@ def _checked(friction: float, restitution: float) -> None:
 
 @dataclass(frozen=True)
 class Plane:
-    """The half space below a plane, with Coulomb friction and Newton's restitution; level ground by default."""
+    """The half space below a plane, level by default; `normal` is 'x', '-z', ... or three numbers."""
 
     friction: float = 0.8
     restitution: float = 0.0
-    normal: Any = (0.0, 0.0, 1.0)
+    normal: Any = (0.0, 0.0, 1.0)  # a string or any array when given, a tuple of three floats afterwards
     height: float = 0.0
 
     def __post_init__(self) -> None:
@@ -37,7 +70,7 @@ class Plane:
         object.__setattr__(self, "normal", unit_axis(self.normal, "normal of the plane"))
 
     @property
-    def key(self) -> tuple:
+    def key(self) -> tuple[Any, ...]:
         return "plane", self.friction, self.restitution, *self.normal, self.height
 
     def surface(self, x: Array) -> tuple[Any, Array]:
@@ -46,14 +79,15 @@ class Plane:
         t1, t2 = perpendicular(n)
         return n @ x - self.height, np.stack([n, t1, t2], axis=1)
 
-    def heights(self, x: Any, y: Any) -> Array:
+    def heights(self, x: ArrayLike, y: ArrayLike) -> Array:
         """Heights z of the surface at arrays of positions x and y [m]."""
         a, b, c = self.normal
-        if abs(c) < 1e-9:
+        if abs(c) < UPRIGHT:
             raise MethodError(f"a plane with the normal {self.normal} is upright; it has no heights over x and y")
-        return (self.height - a * np.asarray(x) - b * np.asarray(y)) / c
+        z: Array = (self.height - a * np.asarray(x) - b * np.asarray(y)) / c
+        return z
 
-    def normals(self, x: Any, y: Any) -> Array:
+    def normals(self, x: ArrayLike, y: ArrayLike) -> Array:
         """Unit normals (..., 3) at arrays of positions x and y."""
         return np.broadcast_to(self.normal, (*np.broadcast_shapes(np.shape(x), np.shape(y)), 3))
 
@@ -70,6 +104,7 @@ class HeightField:
     friction: float = 0.8
     restitution: float = 0.0
     slope: Callable[[Any, Any], Any] | None = None
+    _function: sc.Function = field(init=False, repr=False, compare=False)  # (x, y) -> height and slopes
 
     def __post_init__(self) -> None:
         _checked(self.friction, self.restitution)
@@ -80,7 +115,9 @@ class HeightField:
         object.__setattr__(self, "_function", sc.Function({"p": 2}, {"h": h, "slope": slope}, graph))
 
     @staticmethod
-    def table(x: Any, y: Any, heights: Any, friction: float = 0.8, restitution: float = 0.0) -> HeightField:
+    def table(
+        x: ArrayLike, y: ArrayLike, heights: ArrayLike, friction: float = 0.8, restitution: float = 0.0
+    ) -> HeightField:
         """Bilinear between the heights (len(x), len(y)) at evenly spaced x and y; level beyond them.
 
         Every point of contact costs about 2 len(x) len(y) operations: meant for tables up to some 20 by 20.
@@ -98,32 +135,33 @@ class HeightField:
         return HeightField(height, friction, restitution, slope)
 
     @property
-    def key(self) -> tuple:
-        return "heights", self.friction, self.restitution, function_digest(self._function)  # type: ignore[attr-defined]
+    def key(self) -> tuple[Any, ...]:
+        return "heights", self.friction, self.restitution, function_digest(self._function)
 
     def surface(self, x: Array) -> tuple[Any, Array]:
         """Distance of a point x from the surface, and the axes (normal, tangent, tangent) there as columns."""
-        h, slope = self._function(x[:2])  # type: ignore[attr-defined]
+        h, slope = self._function(x[:2])
         a, b = slope
         n = np.array([-a, -b, 1.0]) / sc.sqrt(1.0 + a * a + b * b)
         t1 = np.array([1.0, 0.0 * a, a]) / sc.sqrt(1.0 + a * a)
         return (x[2] - h[0]) * n[2], np.stack([n, t1, cross(n, t1)], axis=1)
 
-    def heights(self, x: Any, y: Any) -> Array:
+    def heights(self, x: ArrayLike, y: ArrayLike) -> Array:
         """Heights z of the surface at arrays of positions x and y [m]."""
         return self._batch(x, y)[..., 0]
 
-    def normals(self, x: Any, y: Any) -> Array:
+    def normals(self, x: ArrayLike, y: ArrayLike) -> Array:
         """Unit normals (..., 3) at arrays of positions x and y."""
         h = self._batch(x, y)
         n = np.stack([-h[..., 1], -h[..., 2], np.ones(h.shape[:-1])], axis=-1)
-        return n / np.linalg.norm(n, axis=-1, keepdims=True)
+        unit: Array = n / np.linalg.norm(n, axis=-1, keepdims=True)
+        return unit
 
-    def _batch(self, x: Any, y: Any) -> Array:
+    def _batch(self, x: ArrayLike, y: ArrayLike) -> Array:
         """Height and slopes (..., 3) at arrays of positions; not finite where the function is not defined."""
         p = np.broadcast_arrays(np.asarray(x, dtype=float), np.asarray(y, dtype=float))
         with np.errstate(all="ignore"):
-            h, slope = self._function(p)  # type: ignore[attr-defined]
+            h, slope = self._function(p)
         return np.stack([np.broadcast_to(np.asarray(a, dtype=float), p[0].shape) for a in (*h, *slope)], axis=-1)
 
 

@@ -1,4 +1,4 @@
-"""Rigid contact in a step: candidates, gaps, the cluster force propagators, impulses, and where they lead.
+"""The contact problem of one step: gaps and velocities of all candidates, their impulses, and where these lead.
 
 All candidates are in every kernel; those that do not touch get no impulse because (2) of `solver` says so.
 Everything is evaluated at the middle of the step. The bound on the normal velocity u_n after it comes from
@@ -24,19 +24,28 @@ from kinloop import scalar as sc
 from kinloop.algorithms.trees.kinematics import Motion
 from kinloop.clusters import ClusterTree
 from kinloop.sim.contact.candidates import Candidate
-from kinloop.sim.contact.joint_stops import Brakes, JointLimit, joint_paths
-from kinloop.sim.contact.propagation import Carried, response
+from kinloop.sim.contact.ground import Ground
+from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, solve_with_joints
+from kinloop.sim.contact.propagation import Propagated, response
 from kinloop.sim.contact.solver import ContactRow
-from kinloop.sim.integrators.flight import Smooth, spanning, turned
+from kinloop.sim.smooth_motion import SmoothMotion, spanning
+from kinloop.sim.turning_axes import turned
 from kinloop.spatial import Transform
 from kinloop.spatial.transform import Array, cross
 
-REACH = 10.0
+NEARBY = 10.0
 """Contacts count where one that is so much faster [m/s] would touch in the step: 1 cm at dt = 1 ms."""
+
+LIFT = 0.02
+"""Twice the part of its depth from which a point below the surface seems to have fallen when it comes up: so little
+that a bad start costs at most a hundredth of its depth in energy."""
 
 
 class Hit(NamedTuple):
-    """Velocities after contact, the way from the middle of the step to its end, impulses, what to record."""
+    """What a step with contact leads to: velocities `v` at its end, the way `travel` from its middle to its end.
+
+    `impulses` [N s, N m s] begin the next step's search, `records` can be recorded.
+    """
 
     v: Array
     travel: Array
@@ -45,7 +54,10 @@ class Hit(NamedTuple):
 
 
 class Touch(NamedTuple):
-    """One candidate: gap, axes (normal, tangents) in the world, unit wrenches along them on its body."""
+    """One candidate at a configuration: its gap [m], and the axes of contact (normal, two tangents) as columns.
+
+    Axes are in the world; `wrench` (6, 3) has the wrenches of unit forces along them, in the body's frame.
+    """
 
     body: int
     gap: Any
@@ -54,57 +66,74 @@ class Touch(NamedTuple):
 
 
 class Contact:
-    """Contacts of a robot with the ground, and the stops and dry friction of its joints."""
+    """Contacts of a robot with the ground, and the stops and dry friction of its joints.
 
-    def __init__(self, ground: Any, candidates: list[Candidate], joints: list[JointLimit], rounds: int) -> None:
+    `rounds` is the number of sweeps that the solver usually takes.
+    """
+
+    def __init__(
+        self, ground: Ground | None, candidates: list[Candidate], joints: list[JointLimit], rounds: int
+    ) -> None:
         self.ground, self.candidates, self.joints, self.rounds = ground, candidates, joints, rounds
         self.bodies = tuple(sorted({c.body for c in candidates}))
 
     @property
     def size(self) -> int:
-        """Number of impulses."""
+        """Number of impulses: three per candidate, one per joint."""
         return 3 * len(self.candidates) + len(self.joints)
 
     @property
-    def key(self) -> tuple:
+    def key(self) -> tuple[Any, ...]:
+        """What kernels depend on."""
         ground = self.ground.key if self.ground is not None else None
         return ground, tuple(c.key for c in self.candidates), tuple(tuple(j) for j in self.joints), self.rounds
 
-    def __call__(self, tree: ClusterTree, s: Smooth, q: Array, v: Array, v_free: Array, start: Array, h: float) -> Hit:
-        """Impulses at the middle q of a step that leads from v to v_free without them."""
+    def __call__(
+        self, tree: ClusterTree, s: SmoothMotion, q: Array, v: Array, v_free: Array, start: Array, h: float
+    ) -> Hit:
+        """Impulses at the middle q of a step that leads from v to v_free without them, looked for from `start` on."""
         touches, before, after = self._approach(tree, s, v, v_free, h)
         bounce = self._bounce(tree, touches, before, after, h)
-        contacts = []
-        for t, u0, u1 in zip(touches, before, after, strict=True):
-            bound = bounce.bound(self._bound(tree, t.gap, h), t.gap, u0, u1, h)
-            z, at = Carried.wrench(tree, s.kin, s.art, t.body, t.wrench).row()
-            contacts.append(ContactRow(z, at, bounce.at(u0, u1), bound, self.ground.friction))
+        contacts = self._rows(tree, s, touches, before, after, bounce, h)
         paths = joint_paths(self.joints, tree, s, q, v, v_free, h)
-        found, stops = Brakes(self.joints, paths, tree, s).solve(
-            contacts, self._touching(touches, after, h), self.rounds, start
+        found, stops = solve_with_joints(
+            self.joints, paths, tree, s, contacts, self._touching(touches, after, h), self.rounds, start
         )
         begin = np.concatenate([*found.contacts, np.array(stops)])
         impulses, stops = ([x * (1.0 + bounce.restitution) for x in xs] for xs in (found.contacts, stops))
         change = response(tree, s.kin, s.art, (1.0 + bounce.restitution) * found.w)
         v_there = v_free + change
         v_next = turned(tree, v_there, 0.5 * h)
-        flying: Any = True
-        for x in impulses:
-            flying = sc.logical_and(flying, x[0] <= 0.0)
-        for p in paths:
-            flying = sc.logical_and(flying, p.inside)
+        flying = _flying(impulses, paths)
         # from the middle: h/2 v_next in flight, else h v_next from where the step began
         gone = h * v_there - (0.5 * h) * v
         travel = np.array([sc.where(flying, (0.5 * h) * a, b) for a, b in zip(v_next, gone, strict=True)])
         if bounce.hit is not False:
             travel = travel - (h * bounce.when) * change
-        return Hit(v_next, travel, begin, self._records(touches, impulses, stops, found.residual, h))
+        return Hit(v_next, travel, begin, _records(touches, impulses, stops, found.residual, h))
 
-    def _approach(self, tree: ClusterTree, s: Smooth, v: Array, v_free: Array, h: float) -> tuple[list, list, list]:
+    def _rows(
+        self, tree: ClusterTree, s: SmoothMotion, touches: list[Touch], before: list[Array], after: list[Array],
+        bounce: Bounce, h: float,
+    ) -> list[ContactRow]:  # fmt: skip
+        """The rows of all candidates for the solver."""
+        out = []
+        for t, u0, u1 in zip(touches, before, after, strict=True):
+            bound = bounce.bound(_bound(tree, t.gap, h), t.gap, u0, u1, h)
+            z, at = Propagated.wrench(tree, s.kin, s.art, t.body, t.wrench).row()
+            assert self.ground is not None, "candidates are candidates for touching a ground"
+            out.append(ContactRow(z, at, bounce.at(u0, u1), bound, self.ground.friction))
+        return out
+
+    def _approach(
+        self, tree: ClusterTree, s: SmoothMotion, v: Array, v_free: Array, h: float
+    ) -> tuple[list[Touch], list[Array], list[Array]]:
         """Candidates with their gaps at the start of the step, and their velocities there and at its free end.
 
         J is known at the middle. What the points' accelerations have beyond J dv/dt is how their paths bend;
-        half of it belongs to either end of the step.
+        half of it belongs to either end of the step. Gaps are such that h times the velocity at the end leads to the
+        gap at the end: on the way from the middle a path bends by 1/8, in h times the velocity by 1/2, so 3/8 is
+        taken from the gap.
         """
         touches = self.touches(tree, s.kin)
         start, end = (
@@ -123,17 +152,8 @@ class Contact:
             moved.append(t._replace(gap=t.gap - (0.5 * h) * u0[0] - (0.375 * h) * bend[0]))
         return moved, before, after
 
-    def _records(self, touches: list[Touch], impulses: list[Array], stops: list[Any], residual: Any, h: float) -> dict:
-        forces = [t.axes @ x / h for t, x in zip(touches, impulses, strict=True)]
-        return {
-            "contact_force": np.array(forces).reshape(len(forces), 3),
-            "gap": np.array([t.gap for t in touches]),
-            "joint_impulse": np.array(stops),
-            "residual": np.array([residual]),
-        }
-
     def touches(self, tree: ClusterTree, kin: Motion) -> list[Touch]:
-        """Gaps and unit wrenches of all candidates."""
+        """All candidates at a configuration."""
         pose: dict[int, Transform] = {}
         for b in self.bodies:
             for i in tree.top.support(b):
@@ -143,6 +163,7 @@ class Contact:
         out = []
         for c in self.candidates:
             T = pose[c.body]
+            assert self.ground is not None, "candidates are candidates for touching a ground"
             gap, axes = self.ground.surface(T.p + T.R @ c.at)
             inside = T.R.T @ axes
             lever = c.at - c.radius * inside[:, 0]
@@ -164,19 +185,16 @@ class Contact:
         """Whether some candidate may touch the ground in this step."""
         out: Any = False
         for t, u in zip(touches, after, strict=True):
-            out = sc.logical_or(out, t.gap + h * u[0] < h * REACH)
+            out = sc.logical_or(out, t.gap + h * u[0] < h * NEARBY)
         return out
 
-    def _bound(self, tree: ClusterTree, gap: Any, h: float) -> Any:
-        g = float(np.linalg.norm(tree.top.mechanism.gravity))
-        lift = 0.5 * h * g + sc.sqrt(0.02 * g * sc.maximum(-gap, 0.0))
-        return sc.minimum(-gap / h, lift)
-
-    def _bounce(self, tree: ClusterTree, touches: list[Touch], before: list, after: list, h: float) -> Bounce:
+    def _bounce(
+        self, tree: ClusterTree, touches: list[Touch], before: list[Array], after: list[Array], h: float
+    ) -> Bounce:
         """Whether something hits the ground in this step faster than it would fall in one, and when first."""
         if self.ground is None or not self.ground.restitution:
             return Bounce(0.0, 0.0, False)
-        slow = h * float(np.linalg.norm(tree.top.mechanism.gravity))
+        slow = h * _gravity(tree)
         when: Any = 1.0
         hit: Any = False
         for t, u0, u1 in zip(touches, before, after, strict=True):
@@ -200,7 +218,8 @@ class Bounce(NamedTuple):
         if self.hit is False:
             return after
         part = sc.where(self.hit, self.when, 1.0)
-        return before + part * (after - before)
+        touching: Array = before + part * (after - before)
+        return touching
 
     def bound(self, bound: Any, gap: Any, before: Array, after: Array, h: float) -> Any:
         """The bound (1), for the gap that is left at the time of the touch."""
@@ -208,3 +227,36 @@ class Bounce(NamedTuple):
             return bound
         left = gap + self.when * h * (before[0] + 0.5 * self.when * (after[0] - before[0]))
         return sc.where(self.hit, sc.minimum(-left / h, 0.0), bound)
+
+
+def _gravity(tree: ClusterTree) -> float:
+    """Size of the gravity [m/s^2]."""
+    return float(np.linalg.norm(tree.top.mechanism.gravity))
+
+
+def _bound(tree: ClusterTree, gap: Any, h: float) -> Any:
+    """The smallest normal velocity after a step that begins with a gap, by (1)."""
+    g = _gravity(tree)
+    lift = 0.5 * h * g + sc.sqrt(LIFT * g * sc.maximum(-gap, 0.0))
+    return sc.minimum(-gap / h, lift)
+
+
+def _flying(impulses: list[Array], paths: list[JointPath]) -> Any:
+    """Whether no contact presses and no joint would leave its range: the motion is smooth in this step."""
+    out: Any = True
+    for x in impulses:
+        out = sc.logical_and(out, x[0] <= 0.0)
+    for p in paths:
+        out = sc.logical_and(out, p.inside)
+    return out
+
+
+def _records(touches: list[Touch], impulses: list[Array], stops: list[Any], residual: Any, h: float) -> dict[str, Any]:
+    """What can be recorded: forces in the world, gaps, impulses of joints, and how exactly the solver solved."""
+    forces = [t.axes @ x / h for t, x in zip(touches, impulses, strict=True)]
+    return {
+        "contact_force": np.array(forces).reshape(len(forces), 3),
+        "gap": np.array([t.gap for t in touches]),
+        "joint_impulse": np.array(stops),
+        "residual": np.array([residual]),
+    }

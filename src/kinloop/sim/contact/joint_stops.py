@@ -12,23 +12,24 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
-from kinloop.sim.actuation import Drive
-from kinloop.sim.contact.propagation import Carried
+from kinloop.sim.actuators import Drive
+from kinloop.sim.contact.propagation import Propagated
 from kinloop.sim.contact.solver import ContactRow, Impulses, JointRow, Stops, solve_impulses
-from kinloop.sim.integrators.flight import Smooth, spanning
+from kinloop.sim.smooth_motion import SmoothMotion, spanning
 from kinloop.spatial.transform import Array
 
 NEVER = 1e30
+"""A velocity that no joint reaches: the bound of a joint without a stop on that side."""
 
 BACK = 5.0
 """How fast a joint comes back from beyond its stops, per step [rad/s^2, m/s^2]: as slowly as a fall begins."""
 
-NEAR = 100.0
+NEAR_STOP = 100.0
 """A stop is near where a joint this much faster [rad/s, m/s] would reach it in the step: 0.1 rad at dt = 1 ms."""
 
 
 class JointLimit(NamedTuple):
-    """Stops and dry friction of one spanning coordinate."""
+    """Stops [rad, m] and dry friction [N m, N] of the spanning coordinate `dof`, whose position is q[place]."""
 
     dof: int
     place: int
@@ -59,8 +60,11 @@ def joint_limits(tree: ClusterTree, drive: Drive) -> list[JointLimit]:
     return out
 
 
-class Path(NamedTuple):
-    """The velocity of a joint at the end of a step without impulses, its bounds, and the most dry friction takes."""
+class JointPath(NamedTuple):
+    """Where a joint goes in a step without impulses: its velocity `rate` at the end, and the bounds its stops set.
+
+    `dry` is the largest impulse of its dry friction.
+    """
 
     rate: Any
     low: Any
@@ -69,48 +73,50 @@ class Path(NamedTuple):
 
     @property
     def inside(self) -> Any:
+        """Whether the joint stays within its stops."""
         return sc.logical_and(self.low <= self.rate, self.rate <= self.high)
 
     @property
     def near(self) -> Any:
-        return sc.logical_or(self.rate < self.low + NEAR, self.high - NEAR < self.rate)
+        """Whether impulses might bring the joint to a stop."""
+        return sc.logical_or(self.rate < self.low + NEAR_STOP, self.high - NEAR_STOP < self.rate)
 
 
 def joint_paths(
-    joints: list[JointLimit], tree: ClusterTree, s: Smooth, q: Array, v: Array, v_free: Array, h: float
-) -> list[Path]:
+    joints: list[JointLimit], tree: ClusterTree, s: SmoothMotion, q: Array, v: Array, v_free: Array, h: float
+) -> list[JointPath]:
     """Where joints go in a step from v to v_free with its middle at q."""
     was, rates = spanning(tree, s.kin, v) - (0.5 * h) * s.g, spanning(tree, s.kin, v_free) + (0.5 * h) * s.g
     out = []
     for j in joints:
         x = q[j.place] - 0.5 * h * was[j.dof] if j.place >= 0 else 0.0
-        out.append(Path(rates[j.dof], *j.bounds(x, h), j.friction * h))
+        out.append(JointPath(rates[j.dof], *j.bounds(x, h), j.friction * h))
     return out
 
 
-class Brakes:
-    """The rows of joints in a step, and their impulses together with those of contacts."""
+def solve_with_joints(
+    joints: list[JointLimit], paths: list[JointPath], tree: ClusterTree, s: SmoothMotion, contacts: list[ContactRow],
+    touching: Any, rounds: int, start: Array,
+) -> tuple[Impulses, list[Any]]:  # fmt: skip
+    """Impulses of contacts, where they are `touching`, solved together with those of joints; these again, in order.
 
-    def __init__(self, joints: list[JointLimit], paths: list[Path], tree: ClusterTree, s: Smooth) -> None:
-        self.joints, self.paths, self.tree, self.s = joints, paths, tree, s
-        self.dry = [k for k, j in enumerate(joints) if j.friction]
-        self.free = [k for k, j in enumerate(joints) if not j.friction]
+    `start` has the impulses to begin with, of contacts first.
+    """
 
-    def solve(self, contacts: list[ContactRow], touching: Any, rounds: int, start: Array) -> tuple[Impulses, list[Any]]:
-        """Impulses of contacts where they are `touching`, and those of all joints, beginning with `start`."""
-        n = 3 * len(contacts)
-        begin = np.concatenate([start[:n], start[[n + k for k in self.dry]]])
-        near: Any = False
-        for k in self.free:
-            near = sc.logical_or(near, self.paths[k].near)
-        stops = Stops(near, [self._row(k) for k in self.free], start[[n + k for k in self.free]])
-        found = solve_impulses(
-            contacts, [self._row(k) for k in self.dry], self.tree.nv, rounds, begin, stops if self.free else None,
-            True if self.dry else touching,
-        )  # fmt: skip
-        by_joint = dict(zip(self.dry + self.free, [*found.joints, *found.stops], strict=True))
-        return found, [by_joint[k] for k in range(len(self.joints))]
+    def row(k: int) -> JointRow:
+        z, at = Propagated.joint(tree, s.kin, s.art, joints[k].dof).row()
+        return JointRow(z[0], at, *paths[k])
 
-    def _row(self, k: int) -> JointRow:
-        z, at = Carried.joint(self.tree, self.s.kin, self.s.art, self.joints[k].dof).row()
-        return JointRow(z[0], at, *self.paths[k])
+    n = 3 * len(contacts)
+    dry = [k for k, j in enumerate(joints) if j.friction]
+    free = [k for k, j in enumerate(joints) if not j.friction]
+    begin = np.concatenate([start[:n], start[[n + k for k in dry]]])
+    near: Any = False
+    for k in free:
+        near = sc.logical_or(near, paths[k].near)
+    stops = Stops(near, [row(k) for k in free], start[[n + k for k in free]])
+    found = solve_impulses(
+        contacts, [row(k) for k in dry], tree.nv, rounds, begin, stops if free else None, True if dry else touching
+    )
+    by_joint = dict(zip(dry + free, [*found.joints, *found.stops], strict=True))
+    return found, [by_joint[k] for k in range(len(joints))]

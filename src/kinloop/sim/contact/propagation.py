@@ -1,7 +1,8 @@
-"""Forces carried inward through the clusters, and the motion they cause: the backbone of contact.
+"""Forces propagated inward through the clusters, and the motion they cause: the backbone of contact.
 
-The u that a force leaves at each cluster on its way to the world are the columns of L^-1 J^T in
-M^-1 = L^-T D^-1 L^-1; [Chignoli2023, (57)-(67)], docs/algorithms/cluster_efpa.md.
+A force on a body with the Jacobian J pushes every cluster on its way to the world with a generalised force u, all
+joints beyond giving way. With the mass matrix factored by the cluster algorithms, M^-1 = L^-T D^-1 L^-1, the u of all
+clusters are the columns of L^-1 J^T: [Chignoli2023, (57)-(67)], docs/algorithms/cluster_efpa.md.
 """
 
 from __future__ import annotations
@@ -19,19 +20,20 @@ from kinloop.linear import join
 from kinloop.spatial.transform import Array
 
 
-class Carried(NamedTuple):
-    """A force carried inward through the clusters: u per cluster, columns the force's components."""
+class Propagated(NamedTuple):
+    """A force propagated inward: u of every cluster on the way to the world, a column per component of the force."""
 
     tree: ClusterTree
     art: list[Articulated]
     u: dict[int, Array]
 
     @staticmethod
-    def wrench(tree: ClusterTree, kin: Motion, art: list[Articulated], body: int, f: Array) -> Carried:
-        return Carried(tree, art, cluster_efpa.propagate(tree, art, body, f)[1])
+    def wrench(tree: ClusterTree, kin: Motion, art: list[Articulated], body: int, f: Array) -> Propagated:
+        """Wrenches f (6, n) on a body, in its own frame."""
+        return Propagated(tree, art, cluster_efpa.propagate(tree, art, body, f)[1])
 
     @staticmethod
-    def joint(tree: ClusterTree, kin: Motion, art: list[Articulated], dof: int) -> Carried:
+    def joint(tree: ClusterTree, kin: Motion, art: list[Articulated], dof: int) -> Propagated:
         """A unit force on one spanning coordinate."""
         k = next(c.index for c in tree if dof in c.dofs)
         row = tree.clusters[k].dofs.index(dof)
@@ -42,30 +44,33 @@ class Carried(NamedTuple):
             a = art[art[k].cluster.parent]
             k = a.cluster.index
             u[k] = a.felt(here)
-        return Carried(tree, art, u)
+        return Propagated(tree, art, u)
 
     def row(self) -> tuple[Array, list[int]]:
         """z = (D^-1/2 L^-1 u)^T and the independent coordinates it lies on."""
         parts, at = [], []
         for k in sorted(self.u):
             D, c = self.art[k].D, self.art[k].cluster
-            parts.append(D.forward(self.u[k]) * roots_of(self.art[k])[:, None])
+            parts.append(D.forward(self.u[k]) * _inverse_roots(self.art[k])[:, None])
             at += list(range(c.v.start, c.v.stop))
         return np.concatenate(parts).T, at
 
 
-def roots_of(a: Articulated) -> Array:
-    """D^-1/2 of a cluster's factor."""
+def _inverse_roots(a: Articulated) -> Array:
+    """D^-1/2 of a cluster, its diagonal."""
     return np.array([sc.sqrt(d) for d in a.D.inverse])
 
 
 def response(tree: ClusterTree, kin: Motion, art: list[Articulated], w: Array) -> Array:
-    """M^-1 J^T lambda = L^-T D^-1/2 w: change of the independent velocities under impulses with w = Z^T lambda."""
+    """M^-1 J^T lambda = L^-T D^-1/2 w: how impulses lambda change the independent velocities, from w = Z^T lambda.
+
+    The lines of Z are the vectors z of `Propagated.row`, one per component of the impulses.
+    """
     y: list[Array] = []
     acc: dict[int, Array] = {}
     for k, a in enumerate(art):
         left = a.left(np.zeros(a.cluster.m), a.handles.from_parent(acc))
         passed = a.D.forward(left) * np.array(a.D.inverse)
-        y.append(a.D.backward(roots_of(a) * w[a.cluster.v] + passed))
+        y.append(a.D.backward(_inverse_roots(a) * w[a.cluster.v] + passed))
         acc |= cluster_efpa.response(tree.top, kin, a, y[k], acc)
     return join(y)

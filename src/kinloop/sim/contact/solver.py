@@ -2,7 +2,7 @@
 
 The unknown impulses lambda change the velocities of the rows by A lambda, A = J M^-1 J^T the inverse
 operational-space inertia. With M^-1 = L^-T D^-1 L^-1 from the cluster algorithms [Chignoli2023, (57)-(67)]
-every row c is a vector z_c = D^-1/2 L^-1 J_c^T of the few joints that carry it, and
+every row c is a vector z_c = D^-1/2 L^-1 J_c^T over the few joints between it and the world, and
 
     A = Z Z^T,    w = Z^T lambda,    u = u_free + Z w                                            (1)
 
@@ -23,11 +23,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.sim.charts.gauge import largest
 from kinloop.spatial.transform import Array
 
 SOFT = 1e-10
-"""Added to the diagonal, relative to it: rows that cannot move at all stay solvable."""
+"""Added to the diagonal, relative to it: rows that depend on each other stay solvable."""
+
+TINY = 1e-300
+"""Added to what is divided by: rows that cannot move at all get finite numbers."""
 
 JAM = 0.1
 """Where friction would press a contact together faster than it slides, no more than ten times the normal impulse."""
@@ -41,7 +43,10 @@ MOST = 40
 
 @dataclass
 class ContactRow:
-    """Three rows (normal, two tangents): z (3, n) over the joints `at`, free velocity u, bound b on u_n."""
+    """Three rows (normal, two tangents) of a contact: z (3, n) over the joint velocities `at`, free velocity u (3,).
+
+    The normal velocity must not fall below b.
+    """
 
     z: Array
     at: list[int]
@@ -85,7 +90,10 @@ class Packer:
 
 
 class Impulses(NamedTuple):
-    """Impulses of contacts (3,), joints and stops, w = Z^T lambda, and the last round's change of velocity [m/s]."""
+    """Impulses of contacts (3,) each, of joints and of stops, and w = Z^T lambda.
+
+    `residual` is the largest change of a velocity in the last round [m/s, rad/s].
+    """
 
     contacts: list[Array]
     joints: list[Any]
@@ -98,7 +106,7 @@ def solve_impulses(
     contacts: list[ContactRow], joints: list[JointRow], size: int, rounds: int, start: Array | None = None,
     stops: Stops | None = None, active: Any = True,
 ) -> Impulses:  # fmt: skip
-    """Impulses over `size` joints, beginning with `start`, contacts first; none where not `active`.
+    """Impulses on `size` joint velocities, beginning with `start`, contacts first; none where not `active`.
 
     One loop with the stops where they are near, one without them elsewhere: a kernel leaves out what nobody needs.
     """
@@ -120,7 +128,7 @@ def solve_impulses(
 
 
 class _Sweeps:
-    """Rounds over rows in a rolled loop that carries w, the impulses, and the change in the last round."""
+    """Rounds over all rows, in a rolled loop that passes on w, the impulses, and how much velocities changed."""
 
     def __init__(self, contacts: list[ContactRow], joints: list[JointRow], size: int) -> None:
         self.pack, self.size = Packer(), size
@@ -147,7 +155,8 @@ class _Sweeps:
             return sc.logical_and(float(rounds) <= c[0], sc.logical_not(c[-1] > ROUGH))
 
         begin, given = _as_array([0.0, *carry]), _as_array(self.pack.values)
-        return sc.repeat(MOST * rounds, sweep, begin, given, when, enough, usual=rounds)[1:]
+        end: Array = sc.repeat(MOST * rounds, sweep, begin, given, when, enough, usual=rounds)
+        return end[1:]
 
     def _sweep(self, carry: Any, given: Any) -> Any:
         first = 3 * len(self.contacts)
@@ -173,7 +182,7 @@ class _ContactPlan:
         self.row, self.at, self.mu = row, row.at, row.friction
         A = row.z @ row.z.T
         trace = A[0, 0] + A[1, 1] + A[2, 2]
-        soft = np.array([A[k, k] + (SOFT * trace + 1e-300) for k in range(3)])
+        soft = np.array([A[k, k] + (SOFT * trace + TINY) for k in range(3)])
         t, d = A[1, 1] - A[2, 2], A[1, 2]
         steep = 0.5 * (soft[1] + soft[2] + sc.sqrt(t * t + 4.0 * d * d))  # the larger eigenvalue of the tangents
         self.z, self.u, self.b = pack.add(row.z), pack.add(row.u), pack.add(row.b)
@@ -204,7 +213,7 @@ class _ContactPlan:
         # on the cone in the direction found, with the normal impulse that this direction needs
         needs = sc.maximum(A_nn + scale * (A_1n * t[0] + A_2n * t[1]), JAM * A_nn)
         alone = u[0] - (A_nn * x[0] + A_1n * x[1] + A_2n * x[2])
-        on_cone = sc.maximum(0.0, b - alone) / (needs + 1e-300)
+        on_cone = sc.maximum(0.0, b - alone) / (needs + TINY)
         slide = [
             sc.where(grips, n, on_cone),
             sc.where(grips, t[0], scale * on_cone * t[0]),
@@ -214,7 +223,7 @@ class _ContactPlan:
         step = new - x
         w = w.copy()
         w[self.at] = w[self.at] + z.T @ step
-        change = largest([A_nn * step[0], steep * step[1], steep * step[2]], change)
+        change = sc.largest([A_nn * step[0], steep * step[1], steep * step[2]], change)
         return w, new, change
 
 
@@ -234,11 +243,12 @@ class _JointPlan:
     def __init__(self, row: JointRow, pack: Packer) -> None:
         self.row, self.at, self.dry = row, row.at, row.dry
         A = row.z @ row.z
-        A = A + (SOFT * A + 1e-300)
+        A = A + (SOFT * A + TINY)
         self.z, self.u = pack.add(row.z), pack.add([row.u, A, 1.0 / A])
         self.stops = pack.add([row.low, row.high])
 
     def relax(self, w: Array, x: Any, given: Any, change: Any) -> tuple[Array, Any, Any]:
+        """w, impulse and largest change after solving this joint's row with all others held."""
         z, (u, A, inverse) = np.array(given[self.z]), given[self.u]
         low, high = given[self.stops]
         u = u + z @ w[self.at] - A * x  # as if this row did nothing
@@ -249,4 +259,4 @@ class _JointPlan:
         new = (stopped - u) * inverse
         w = w.copy()
         w[self.at] = w[self.at] + z * (new - x)
-        return w, new, largest([A * (new - x)], change)
+        return w, new, sc.largest([A * (new - x)], change)

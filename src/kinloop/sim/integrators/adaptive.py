@@ -1,28 +1,26 @@
 """The accurate integrator: Dormand and Prince's pair of orders 5 and 4 with step control and dense output.
 
-It integrates x = (q, qd), positions and velocities of all joints, by (1) of `flight`; what is recorded
-between steps comes from the pair's own interpolant of order 4, closed afterwards. Rows go one by one, each
-with its own steps. (Dormand and Prince 1980; Hairer, Norsett, Wanner 1993, II.4 to II.6.)
+It integrates x = (q, qd), positions and velocities of all joints, by (1) of `smooth_motion`; what is recorded between
+steps comes from the pair's own interpolant of order 4, closed afterwards. Batch rows go one by one, each with its own
+steps. (Dormand and Prince 1980; Hairer, Norsett, Wanner 1993, II.4 to II.6.)
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from kinloop.errors import MethodError
-from kinloop.sim.batch import Rows
-from kinloop.sim.charts.gauge import project_velocity
+from kinloop.sim.batch import Batch
+from kinloop.sim.controls import ControlFunction
 from kinloop.sim.engine import Engine
-from kinloop.sim.integrators.flight import closest, state_rate
-from kinloop.sim.integrators.stepper import DIVERGED, MAX_SPEED, RUNNING
+from kinloop.sim.integrators.integrator import IntegratorOptions, Progress
 from kinloop.sim.recorder import Recorder
-from kinloop.sim.rollout import Rollout, State
+from kinloop.sim.status import Status
+from kinloop.sim.stepper import MAX_SPEED, System
 from kinloop.spatial.transform import Array
-
-if TYPE_CHECKING:
-    from kinloop.sim.simulator import Simulator
 
 A = (
     (1 / 5,),
@@ -32,42 +30,91 @@ A = (
     (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
     (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
 )
+"""Stages of the pair; the last one is the step of order 5."""
+
 E = (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40)
+"""Difference of the steps of orders 5 and 4."""
+
 D = (
     -12715105075 / 11282082432, 0.0, 87487479700 / 32700410799, -10690763975 / 1880347072,
     701980252875 / 199316789632, -1453857185 / 822651844, 69997945 / 29380423,
 )  # fmt: skip
-SMALLEST = 1e-12
+"""The part of the interpolant of order 4 beyond a cubic."""
+
+SHORTEST = 1e-12
+"""A row whose step falls below this [s] has diverged."""
+
+ROUNDING = 1e-13
+"""Times nearer than this [s] are the same."""
+
+SAFETY, ORDER = 0.9, 5
+"""The next step is SAFETY / error^(1/ORDER) times as long: the error of a step grows with its length to this power."""
+
+MOST_SHRUNK, MOST_GROWN, AFTER_NAN = 0.2, 5.0, 0.1
+"""Factors by which a step becomes shorter at most, longer at most, and shorter where its error is not a number."""
+
+LEAST_ERROR = 1e-10
+"""Smaller errors count as this: beyond, steps grow by MOST_GROWN in any case."""
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """Steps that keep the local error of positions and velocities below `tolerance`; smooth forces only."""
+
+    tolerance: float = 1e-10
+
+    name: ClassVar[str] = "adaptive"
+    has_contact: ClassVar[bool] = False
+
+    @classmethod
+    def make(cls, options: IntegratorOptions) -> Self:
+        return cls(options.tolerance)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return (self.name,)
+
+    def memory_size(self, system: System) -> int:
+        """Zeros, where the semi-implicit integrator keeps its acceleration: it can go on from such a state."""
+        return system.tree.nv
+
+    def run(
+        self,
+        batch: Batch,
+        u: Array | ControlFunction,
+        steps: int,
+        recorder: Recorder,
+        threads: int | None,
+        progress: Progress | None,
+    ) -> dict[str, Any]:
+        """Row by row; controls hold for dt, records are at multiples of it. Says how many steps each row took."""
+        if callable(u):
+            raise MethodError("the adaptive integrator takes controls as arrays, not as a function")
+        taken, held = [], u.shape[1] == 1
+        for k in range(len(batch)):
+            course = Course(batch, k, self.tolerance)
+            for start in range(0, steps, steps if held else 1):
+                stop = steps if held else start + 1
+                due = np.arange(start // recorder.every + 1, stop // recorder.every + 1) * recorder.every
+                found = course.run(u[k, 0 if held else start], stop * batch.dt, due * batch.dt)
+                recorder.put(batch, k, due, found)
+            course.leave()
+            taken.append(course.steps)
+        return {"steps": taken}
 
 
 class Field:
-    """f(P(x)) and P(x) of a robot in certain charts, compiled."""
+    """The right-hand side f(P(x)) and the projection P(x) for x = (q, qd), by the kernels of an engine."""
 
     def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-        tree, drive = engine.tree, engine.stepper.drive
-        self.nq = tree.top.nq
-        sizes = {"q": self.nq, "qd": tree.top.n_spanning}
-
-        def rate(q: Array, qd: Array, u: Array) -> dict[str, Any]:
-            rates = state_rate(tree, drive, (q, qd), u)
-            return {"dq": rates[0], "dqd": rates[1]}
-
-        def project(q: Array, qd: Array) -> dict[str, Any]:
-            q, _ = closest(tree, q)
-            qd = project_velocity(tree, q, qd)
-            reach, volume = engine.gauge(q)
-            gauge = np.array([reach, volume])
-            return {"q_on": np.asarray(q), "qd_on": np.asarray(qd), "gauge": gauge}
-
-        self.rate = engine.kernel("rate", rate, sizes | {"u": len(drive.motors)})
-        self.project = engine.kernel("project", project, sizes)
+        self.engine, self.nq = engine, engine.tree.top.nq
 
     def f(self, x: Array, u: Array) -> Array:
-        return np.concatenate(self.rate(x[: self.nq], x[self.nq :], u))
+        return np.concatenate(self.engine.rate(x[: self.nq], x[self.nq :], u))
 
     def P(self, x: Array) -> tuple[Array, float, float]:
-        q, qd, gauge = self.project(x[: self.nq], x[self.nq :])
+        """The projected state, and the reach and volume of the charts there."""
+        q, qd, gauge = self.engine.projection(x[: self.nq], x[self.nq :])
         return np.concatenate([q, qd]), float(gauge[0]), float(gauge[1])
 
 
@@ -85,53 +132,64 @@ def attempt(field: Field, x: Array, k1: Array, u: Array, h: float) -> tuple[Arra
 
 
 def interpolate(x: Array, y: Array, k: list[Array], h: float, part: float) -> Array:
-    """The state at a part of the step, of order 4."""
+    """The state at a part of the step from x to y, of order 4."""
     jump = y - x
     bend = h * k[0] - jump
     far = jump - h * k[6] - bend
     rest = h * sum((d * s for d, s in zip(D, k, strict=True)), start=np.zeros_like(x))
     back = 1.0 - part
-    return x + part * (jump + back * (bend + part * (far + back * rest)))
+    between: Array = x + part * (jump + back * (bend + part * (far + back * rest)))
+    return between
 
 
 class Course:
-    """One row on its way: state, step length, and the charts in force."""
+    """One batch row on its way: state x = (q, qd), time t, step length h, and the charts in force."""
 
-    def __init__(self, sim: Simulator, rows: Rows, k: int) -> None:
-        self.sim, self.rows, self.k = sim, rows, k
-        self.field = sim.field(rows.engines[rows.engine_of[k]])
-        self.x = np.concatenate([rows.state["q"][k], rows.state["qd"][k]])
-        self.t, self.h, self.steps = 0.0, sim.dt, 0
+    def __init__(self, batch: Batch, k: int, tolerance: float) -> None:
+        self.batch, self.k, self.tolerance = batch, k, tolerance
+        self.field = Field(batch.engine(k))
+        self.x = np.concatenate([batch.state.q[k], batch.state.qd[k]])
+        self.t, self.h, self.steps = 0.0, batch.dt, 0
 
     def run(self, u: Array, until: float, outputs: Array) -> list[Array]:
         """Go to the time `until` under the control u; the closed states at the times `outputs`."""
         found: list[Array] = []
         self._check()
         slope = self.field.f(self.x, u)
-        while self.t < until - 1e-13 and self.rows.state["watch"][self.k, 0] == RUNNING:
+        while self.t < until - ROUNDING and self.batch.status(self.k) == Status.RUNNING:
             h = min(self.h, until - self.t)
             y, k = attempt(self.field, self.x, slope, u, h)
             error = self._error(y, k, h)
             if not error <= 1.0:
-                self.h = h * (max(0.2, 0.9 * error**-0.2) if np.isfinite(error) else 0.1)
-                if self.h < SMALLEST:
-                    self.rows.state["watch"][self.k, 0] = DIVERGED
+                self._shorten(h, error)
                 continue
             end = until if h == until - self.t else self.t + h
-            while len(found) < len(outputs) and outputs[len(found)] <= end + 1e-13:
+            while len(found) < len(outputs) and outputs[len(found)] <= end + ROUNDING:
                 part = min((outputs[len(found)] - self.t) / h, 1.0)
                 found.append(self.field.P(interpolate(self.x, y, k, h, part) if part < 1.0 else y)[0])
             self.x, self.t, self.steps = y, end, self.steps + 1
             slope = k[6]
             if self._check():
                 slope = self.field.f(self.x, u)
-            grown = h * min(5.0, 0.9 * max(error, 1e-10) ** -0.2)
+            grown = h * min(MOST_GROWN, SAFETY * max(error, LEAST_ERROR) ** (-1 / ORDER))
             self.h = grown if h >= self.h or grown < self.h else self.h
         return found
 
+    def leave(self) -> None:
+        """Say in the batch where the row has come to."""
+        self.batch.state.v[self.k] = self.x[self.field.nq :][self.batch.engine(self.k).independent]
+        self.batch.watch.steps[self.k] = round(self.t / self.batch.dt)
+
+    def _shorten(self, h: float, error: float) -> None:
+        """A shorter step after one of length h with too large an error; none below `SHORTEST`."""
+        self.h = h * (max(MOST_SHRUNK, SAFETY * error ** (-1 / ORDER)) if np.isfinite(error) else AFTER_NAN)
+        if self.h < SHORTEST:
+            self.batch.watch.status[self.k] = Status.DIVERGED
+
     def _error(self, y: Array, k: list[Array], h: float) -> float:
+        """The estimated error of a step that leads to y, in units of the tolerance; infinite where y has diverged."""
         wrong = h * sum((e * s for e, s in zip(E, k, strict=True)), start=np.zeros_like(y))
-        size = self.sim.tolerance * (1.0 + np.maximum(np.abs(self.x), np.abs(y)))
+        size = self.tolerance * (1.0 + np.maximum(np.abs(self.x), np.abs(y)))
         if np.max(np.abs(y), initial=0.0) > MAX_SPEED:
             return float("inf")
         return float(np.sqrt(np.mean((wrong / size) ** 2)))
@@ -139,35 +197,14 @@ class Course:
     def _check(self) -> bool:
         """Close the state and change charts where they are bad; True if the charts changed."""
         self.x, reach, volume = self.field.P(self.x)
-        rows, k = self.rows, self.k
-        watch = rows.state["watch"]
-        if volume < watch[k, 2]:
-            watch[k, 2] = volume
-        rows.state["q"][k], rows.state["qd"][k] = self.x[: self.field.nq], self.x[self.field.nq :]
-        if not self.field.engine.gauge.typical or (reach <= watch[k, 3] and volume >= watch[k, 4]):
+        batch, k, watch, nq = self.batch, self.k, self.batch.watch, self.field.nq
+        if volume < watch.lowest_volume[k]:
+            watch.lowest_volume[k] = volume
+        batch.state.q[k], batch.state.qd[k] = self.x[:nq], self.x[nq:]
+        bears = reach <= watch.reach_limit[k] and volume >= watch.volume_limit[k]
+        if not self.field.engine.gauge.typical or bears:
             return False
-        before = self.field
-        rows.recharted(k)
-        self.field = self.sim.field(rows.engines[rows.engine_of[k]])
-        return self.field is not before
-
-
-def rollout_adaptive(sim: Simulator, state: State, u: Any, steps: int, recorder: Recorder, single: bool) -> Rollout:
-    """A rollout whose steps follow the wanted accuracy; controls hold for dt, records are at multiples of it."""
-    if callable(u):
-        raise MethodError("the adaptive integrator takes controls as arrays, not as a function")
-    rows = sim.rows_of(state)
-    taken = []
-    for k in range(len(state)):
-        course, held = Course(sim, rows, k), u.shape[1] == 1
-        for start in range(0, steps, steps if held else 1):
-            stop = steps if held else start + 1
-            due = np.arange(start // recorder.every + 1, stop // recorder.every + 1) * recorder.every
-            found = course.run(u[k, 0 if held else start], stop * sim.dt, due * sim.dt)
-            recorder.put(rows, k, due, found)
-        rows.state["v"][k] = course.x[course.field.nq :][rows.engines[rows.engine_of[k]].tree.independent_dofs]
-        rows.state["watch"][k, 1] = round(course.t / sim.dt)
-        taken.append(course.steps)
-    result = recorder.result(sim.read(rows, state), rows, state, single)
-    result.info["steps"] = taken
-    return result
+        before = self.field.engine
+        batch.rechart(k)
+        self.field = Field(batch.engine(k))
+        return self.field.engine is not before

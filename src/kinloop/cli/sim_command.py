@@ -1,0 +1,160 @@
+"""`kinloop sim`: any robot, simulated from its neutral configuration or a keyframe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+import kinloop as kl
+from kinloop.cli.motor_options import MotorOptions, motor_setup
+from kinloop.cli.option_groups import grouped
+from kinloop.cli.robot_argument import Floating, Name, Options, find
+from kinloop.cli.run_plots import checked_plot_path, plot_run
+from kinloop.cli.run_summary import summary
+from kinloop.cli.start_options import StartOptions, batch_start, configuration
+from kinloop.cli.terminal_output import console
+from kinloop.cli.timed_run import Run, record_page, run
+from kinloop.errors import MethodError
+from kinloop.sim import Motor, Plane, Simulator
+from kinloop.sim.contact.standing import can_land
+from kinloop.sim.rollout import checked_path as checked_data_path
+from kinloop.viewer.html_page import checked_page_path
+
+RECORD = ("q", "v", "qd", "kinetic_energy", "potential_energy", "energy", "loop_error")
+RECORD_CONTACT = ("contact_force", "gap", "residual")
+
+GROUND, STEPS, OUTPUT = "Ground", "Steps", "Output"
+"""Panels of the help page."""
+
+
+@dataclass(frozen=True)
+class GroundOptions:
+    """What the robot stands on."""
+
+    ground: Annotated[
+        bool | None, typer.Option("--ground/--no-ground", help="Default: for a free base.", rich_help_panel=GROUND)
+    ] = None
+    slope: Annotated[
+        float | None, typer.Option(help="Degrees by which the ground rises along x.", rich_help_panel=GROUND)
+    ] = None
+
+    def plane(self) -> Plane | None:
+        """The ground the options ask for, if they ask for one."""
+        if self.slope is None:
+            return Plane() if self.ground else None
+        if self.ground is False:
+            raise MethodError("--slope needs ground; remove --no-ground or --slope")
+        if not abs(self.slope) < 90:
+            raise MethodError(f"--slope must be between -90 and 90 degrees, received {self.slope:g}")
+        angle = np.radians(self.slope)
+        return Plane(normal=(-np.sin(angle), 0.0, np.cos(angle)))
+
+
+@dataclass(frozen=True)
+class StepOptions:
+    """How long to simulate, how finely, how many at once."""
+
+    time: Annotated[float, typer.Option(help="Seconds to simulate.", rich_help_panel=STEPS)] = 5.0
+    dt: Annotated[float, typer.Option(help="Time step in seconds.", rich_help_panel=STEPS)] = 1e-3
+    integrator: Annotated[
+        str | None,
+        typer.Option(
+            help="semi_implicit, rk4 or adaptive. Default: rk4 where nothing touches, stops or drives the robot.",
+            rich_help_panel=STEPS,
+        ),
+    ] = None
+    batch: Annotated[int, typer.Option(help="Rows to simulate side by side.", rich_help_panel=STEPS)] = 1
+    threads: Annotated[int | None, typer.Option(help="Default: as many as the machine has.", rich_help_panel=STEPS)] = (
+        None
+    )
+
+    def check(self) -> None:
+        """Complain about a run without time or robots."""
+        if not self.time > 0 or self.batch < 1:
+            raise MethodError(
+                f"--time must be positive and --batch at least 1, received {self.time:g} and {self.batch}"
+            )
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """What to write."""
+
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for sim.html, sim.png and sim.npz.", rich_help_panel=OUTPUT)
+    ] = None
+    html: Annotated[Path | None, typer.Option(help="Write a page that plays the motion.", rich_help_panel=OUTPUT)] = (
+        None
+    )
+    plot: Annotated[Path | None, typer.Option(help="Write a picture of curves over time.", rich_help_panel=OUTPUT)] = (
+        None
+    )
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", "--npz", help="Write all recorded arrays: .npz or .parquet.", rich_help_panel=OUTPUT),
+    ] = None
+
+    def files(self) -> OutputOptions:
+        """The same with the files of the folder by name; what cannot be written is an error, before the work."""
+        html, plot, save = self.html, self.plot, self.save
+        if self.out is not None:
+            html, plot, save = html or self.out / "sim.html", plot or self.out / "sim.png", save or self.out / "sim.npz"
+        return OutputOptions(
+            None, html and checked_page_path(html), plot and checked_plot_path(plot), save and checked_data_path(save)
+        )
+
+
+@grouped
+def sim(
+    name: Name,
+    option: Options = None,
+    floating: Floating = None,
+    *,
+    start: StartOptions,
+    motors: MotorOptions,
+    ground: GroundOptions,
+    steps: StepOptions,
+    output: OutputOptions,
+) -> None:
+    """Simulate a robot; print rate, energy, loop and contact figures."""
+    steps.check()
+    motors.check()
+    plane, files = ground.plane(), output.files()
+    robot = find(name, option, floating)
+    if plane is None and ground.ground is None and can_land(robot):
+        plane = Plane()
+    q = configuration(robot, start, plane)
+    driven = motor_setup(robot, q, motors)
+    simulator = make_simulator(robot, steps.dt, plane, steps.integrator, driven.motors)
+    record = RECORD if simulator.ground is None else (*RECORD, *RECORD_CONTACT)
+    q0, v0 = batch_start(robot, q, steps.batch, start.seed)
+    done = run(simulator, q0, v0, driven.controls, steps.time, record, steps.threads)
+    console().print(summary(done, ("motors", len(driven.motors or ()), driven.words)))
+    write(done, files)
+
+
+def write(done: Run, files: OutputOptions) -> None:
+    """Write what is asked for, and say so."""
+    for path, make_file in (
+        (files.save, done.rollout.save),
+        (files.plot, lambda p: plot_run(done, p)),
+        (files.html, lambda p: record_page(done, p)),
+    ):
+        if path is not None:
+            console().print(f"wrote {make_file(path)}", soft_wrap=True, highlight=False)
+
+
+def make_simulator(
+    robot: kl.Robot, dt: float, ground: Plane | None, integrator: str | None, motors: Sequence[Motor] | None = None
+) -> Simulator:
+    """A simulator; by default of the accurate kind where nothing touches, stops or drives the robot."""
+    stops = any(np.isfinite([j.lower, j.upper]).any() or j.friction for j in robot.mechanism.joints)
+    smooth = ground is None and motors is None and not stops
+    return Simulator(
+        robot, dt, ground=ground, integrator=integrator or ("rk4" if smooth else "semi_implicit"), motors=motors
+    )

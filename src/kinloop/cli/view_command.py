@@ -1,0 +1,40 @@
+"""`kinloop view`: a robot in the browser."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kinloop.cli.robot_argument import Floating, Name, Options, find
+from kinloop.cli.terminal_output import console, progress, waiting
+from kinloop.viewer import record, show
+from kinloop.viewer.tour_motion import tour
+
+
+def view(
+    name: Name,
+    option: Options = None,
+    floating: Floating = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with the robot moving instead.")] = None,
+    port: Annotated[int, typer.Option(help="Port of the live view.")] = 8080,
+    frames: Annotated[bool, typer.Option("--frames", help="Show the bodies' frames.")] = False,
+    seconds: Annotated[float, typer.Option(help="Length of the page's motion; 0 for a still.")] = 4.0,
+) -> None:
+    """Show a robot live, with a slider for each independent coordinate; or write a page."""
+    robot = find(name, option, floating)
+    if html is not None:
+        times, Q = tour(robot, seconds)
+        with progress("recording") as report:
+            path = record(robot, times, Q, html, axes=frames, progress=report)
+        console().print(f"wrote {path}", soft_wrap=True)
+        return
+    with waiting("starting the viewer"):
+        live = show(robot, port=port, axes=frames)
+    console().print(f"{robot.name} is at {live.url} (Ctrl-C ends)", soft_wrap=True)
+    if sys.stdout.isatty():
+        webbrowser.open(live.url)
+    live.wait()

@@ -1,0 +1,171 @@
+"""Closed configurations in general position: what charts are chosen at, and what is typical of a cluster's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.clusters.charts import TINY, rank_of
+from kinloop.clusters.closing import CONVERGED, TOLERANCE, close_parts, residual
+from kinloop.errors import LoopNotClosed
+from kinloop.model.loops import LoopClosure, stacked_rows
+from kinloop.model.topology import Topology
+from kinloop.spatial.transform import Array
+
+if TYPE_CHECKING:
+    from kinloop.clusters.tree import Cluster
+
+STARTS = (0.1, 0.3, 0.6, 1.0, 2.0)
+"""How far from the first closed configuration others are looked for [rad, m]."""
+
+SPREAD = 24
+"""Further configurations sought for what is typical of a cluster."""
+
+NEVER = 1e-11
+"""Entries of K below this are zero by structure, not by chance."""
+
+VANISHING, DEPENDENT, STUCK = 1e-9, 1e-6, 1e-6
+"""Where scales are measured: norms of rows that are zero; singular values, relative to the largest, of rows that
+depend on others; scales, relative to the largest, of coordinates that the loops hold fast."""
+
+
+class Sample(NamedTuple):
+    """A closed configuration, and K of each closure there over the cluster's coordinates."""
+
+    q: Array
+    blocks: list[Array]
+
+    @property
+    def K(self) -> Array:
+        return np.concatenate(self.blocks)
+
+
+def sample_closed(
+    top: Topology, parts: Sequence[LoopClosure], bodies: Sequence[int], dofs: Sequence[int], seed: int
+) -> list[Array]:
+    """A few closed configurations of one cluster, in general position where there are such."""
+    return [s.q for s in samples(top, parts, bodies, dofs, seed)]
+
+
+def samples(
+    top: Topology, parts: Sequence[LoopClosure], bodies: Sequence[int], dofs: Sequence[int], seed: int
+) -> list[Sample]:
+    """As `sample_closed`, with the rows there."""
+    if all(p.linear for p in parts):  # K is the same everywhere
+        return [_sample(top, parts, dofs, top.neutral())]
+    found = [_sample(top, parts, dofs, q) for q in _closed(top, parts, bodies, dofs, seed)]
+    weights = row_weights(parts, found)
+    ranks = [rank_of(s.K * weights[:, None]) for s in found]
+    return [s for s, r in zip(found, ranks, strict=True) if r == max(ranks)]
+
+
+def _sample(top: Topology, parts: Sequence[LoopClosure], dofs: Sequence[int], q: Array) -> Sample:
+    return Sample(q, [stacked_rows(top, [p], dofs, q).K for p in parts])
+
+
+def _closed(
+    top: Topology, parts: Sequence[LoopClosure], bodies: Sequence[int], dofs: Sequence[int], seed: int
+) -> list[Array]:
+    """Closed configurations around the one nearest to neutral; if there is none, one found from random starts."""
+    rng = np.random.default_rng(seed)
+    start, error = close_parts(top, parts, dofs, top.neutral())
+    found: list[Array] = [start] if error < TOLERANCE else []
+    for scale in STARTS:
+        step = np.zeros(top.n_spanning)
+        step[list(dofs)] = rng.normal(size=len(dofs)) * scale
+        q, error = close_parts(top, parts, dofs, top.integrate(start, step))
+        if error < TOLERANCE:
+            found.append(q)
+    tries = 0
+    while not found and tries < max(30, 200 // max(len(dofs), 1)):
+        tries += 1
+        random = top.random(rng)
+        q = top.neutral()
+        for i in bodies:
+            q[top.q_of[i]] = random[top.q_of[i]]
+        q, error = close_parts(top, parts, dofs, q)
+        if error < TOLERANCE:
+            found.append(q)
+    if not found:
+        sizes = [residual(p.rows(top, start).phi) for p in parts]
+        worst = int(np.argmax(sizes))
+        raise LoopNotClosed(
+            f"loop {parts[worst].name!r} cannot be closed: the nearest configuration to neutral leaves it open by "
+            f"{sizes[worst]:.3g} and {tries} random starts found none closed; check the loop's frames and lengths"
+        )
+    return found
+
+
+def row_weights(parts: Sequence[LoopClosure], found: Sequence[Sample]) -> Array:
+    """What to multiply rows with so that their sizes compare: 1 is a row that matters, 1e-5 is rounding of a file.
+
+    Each closure says what size its rows count as, knowing the largest norms that they have at samples.
+    """
+    weights: list[float] = []
+    for k, part in enumerate(parts):
+        norms = np.max([np.linalg.norm(s.blocks[k], axis=1) for s in found], axis=0)
+        weights += [1.0 / size if size > 0 else 1.0 for size in part.row_sizes(norms)]
+    return np.array(weights)
+
+
+def closure_pattern(top: Topology, parts: Sequence[LoopClosure], dofs: Sequence[int], sample: Sample) -> Array:
+    """Which entries of K can be anything but zero, read off its symbols; ratios may all be opened later."""
+    linear = all(p.linear for p in parts)
+    K = sample.K if linear else stacked_rows(top, parts, dofs, sc.Graph().inputs("q", top.nq)).K
+    pattern = np.array([isinstance(x, sc.Symbol) or abs(x) > NEVER for x in K.flat], dtype=bool).reshape(K.shape)
+    row, place = 0, {d: k for k, d in enumerate(dofs)}
+    for part, block in zip(parts, sample.blocks, strict=True):
+        if part.ratios is not None:
+            columns = part.rows(top, sample.q).dofs[-part.ratios.shape[1] :] if part.ratios.shape[1] else []
+            pattern[row : row + len(block), [place[d] for d in columns]] = True
+        row += len(block)
+    return pattern
+
+
+class LoopSamples:
+    """What is typical of every loop cluster of a mechanism, whatever its charts; found once, when first asked for."""
+
+    def __init__(self, top: Topology, clusters: Sequence[Cluster]) -> None:
+        self._top, self._clusters = top, clusters
+
+    @cached_property
+    def jacobians(self) -> dict[int, list[Array]]:
+        """K of every loop cluster at closed configurations, spread as widely as its loops allow."""
+        top, rng = self._top, np.random.default_rng(0)
+        out: dict[int, list[Array]] = {}
+        for c in self._clusters:
+            if not c.tied or c.linear:
+                continue
+            near = sample_closed(top, c.parts, c.bodies, c.dofs, 0)
+            found = list(near)
+            for k in range(SPREAD):
+                step = np.zeros(top.n_spanning)
+                step[list(c.dofs)] = rng.normal(size=len(c.dofs)) * (0.5, 1.0, 2.0)[k % 3]
+                q, error = close_parts(top, c.parts, c.dofs, top.integrate(near[k % len(near)], step))
+                if error < CONVERGED:
+                    found.append(q)
+            out[c.index] = [stacked_rows(top, c.parts, c.dofs, q).K for q in found]
+        return out
+
+    @cached_property
+    def scales(self) -> dict[int, Array]:
+        """How much each coordinate of a loop cluster moves where all are free to: the unit to measure it in."""
+        return {k: _scales(Ks) for k, Ks in self.jacobians.items()}
+
+
+def _scales(Ks: list[Array]) -> Array:
+    sizes = []
+    for K in Ks:
+        norm = np.linalg.norm(K, axis=1, keepdims=True)
+        _, s, Vt = np.linalg.svd(np.where(norm > VANISHING, K / np.maximum(norm, TINY), 0.0))
+        rank = int(np.sum(s > DEPENDENT * max(s[0], TINY))) if len(s) else 0
+        sizes.append(np.linalg.norm(Vt[rank:], axis=0))
+    typical = np.sqrt(np.mean(np.square(sizes), axis=0))
+    if not np.any(typical):  # a loop without freedom: nothing moves, and every coordinate is its own unit
+        return np.ones(len(typical))
+    scales: Array = np.maximum(typical, STUCK * np.max(typical, initial=TINY))
+    return scales

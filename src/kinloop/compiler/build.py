@@ -1,0 +1,52 @@
+"""From a traced function to object code: plan, LLVM IR, machine code, and what has to be known to call it.
+
+Only kernels that are not in the cache need this module and the planner and emitter behind it, so `core` imports
+it when it meets the first of them: a program whose kernels are all in the cache starts 10 ms sooner.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinloop.compiler.emit.kernel_layout import Layout, scratch_bytes
+from kinloop.compiler.emit.kernel_module import module_text
+from kinloop.compiler.plan.planner import make_plan
+from kinloop.compiler.run import builtin
+from kinloop.compiler.run.library import compile_text
+from kinloop.compiler.run.threads import SINGLE_THREAD_WORK
+from kinloop.compiler.signature import Signature
+from kinloop.compiler.target import Target
+from kinloop.scalar import Function
+
+
+class Build:
+    """A function planned for a target; its code for any number of lanes."""
+
+    def __init__(self, function: Function, operations: dict[str, int], signature: Signature, target: Target) -> None:
+        self._operations, self._signature, self._target = operations, signature, target
+        self._plan = make_plan(function, target.fma)
+
+    def _layout(self, lanes: int) -> Layout:
+        s = self._signature
+        sizes, shapes = tuple(s.inputs.values()), tuple(s.outputs.values())
+        return Layout(sizes, shapes, s.dtype, lanes, block_width=self._target.lanes(s.dtype))
+
+    def text(self, lanes: int) -> str:
+        """LLVM IR of the code for `lanes` states side by side."""
+        rows = SINGLE_THREAD_WORK // max(self._operations["total"], 1) if builtin.usable() else 0
+        return module_text(self._plan, self._layout(lanes), self._target.fma, rows)
+
+    def object_code(self, lanes: int) -> tuple[dict[str, Any], bytes]:
+        """Metadata, as the cache keeps it, and object code for `lanes` states side by side."""
+        code = compile_text(self.text(lanes), self._target)
+        s = self._signature
+        metadata = {
+            "inputs": list(s.inputs.items()),
+            "outputs": [(k, list(v)) for k, v in s.outputs.items()],
+            "dtype": s.dtype,
+            "operations": self._operations,
+            "lanes": lanes,
+            "scratch": scratch_bytes(self._plan, self._layout(lanes).vector),
+            "code": len(code),
+        }
+        return metadata, code

@@ -1,0 +1,100 @@
+"""Many steps in one native call, as LLVM IR: outputs that are states become inputs of the next step.
+
+@iterate(start, stop, table, scratch, steps, every, more) takes W rows at a time through all steps before it
+turns to the next rows, so that their state never leaves the scratch array. `table` is as in @batch. `more`
+holds for every array how many bytes one step (for outputs: one record) lies behind the last, 0 for none,
+then for every output the input slot it is fed back to, -1 for none.
+"""
+
+from __future__ import annotations
+
+from kinloop.compiler.emit.array_table import entry, read_rows, write_rows
+from kinloop.compiler.emit.ir import Module, Writer
+from kinloop.compiler.emit.kernel_layout import Array, Layout
+
+
+def write_iterate(module: Module, layout: Layout) -> None:
+    """@iterate and what only it calls; the transfers, @load_group and @run are there already."""
+    for array in layout.given:
+        _write_move_in(module, layout, array)
+    for array in layout.wanted:
+        _write_move_out(module, layout, array)
+    _write_feed(module, layout)
+    _write_iterate(module, layout)
+
+
+def _write_move_in(module: Module, layout: Layout, array: Array) -> None:
+    """@inK(row, last row, table, scratch, offset): W rows of input K into its slots."""
+    rows = ("i64 %row", "i64 %last")
+    with module.function("void", f"in{array.place}", *rows, "ptr %table", "ptr %scratch", "i64 %offset") as w:
+        base, stride = entry(w, array)
+        read_rows(w, layout, array, w.offset(base, "%offset"), stride, "zeroinitializer")
+        w.ret()
+
+
+def _write_move_out(module: Module, layout: Layout, array: Array) -> None:
+    """@outK(row, rows, table, scratch, offset): output K from its slots to rows."""
+    rows = ("i64 %row", "i64 %rows")
+    with module.function("void", f"out{array.place}", *rows, "ptr %table", "ptr %scratch", "i64 %offset") as w:
+        base, stride = entry(w, array)
+        write_rows(w, layout, array, w.offset(base, "%offset"), stride)
+        w.ret()
+
+
+def _write_feed(module: Module, layout: Layout) -> None:
+    """@feed(scratch, from slot, to slot, count): copy slots."""
+    vector = layout.vector
+    with module.function("void", "feed", "ptr %scratch", "i64 %source", "i64 %target", "i64 %n") as w:
+        with w.count(0, "%n") as slot:
+            source, target = (
+                w.offset("%scratch", w.integer("add", first, slot.index), vector.type)
+                for first in ("%source", "%target")
+            )
+            w.store(vector.type, w.load(vector.type, source, vector.align), target, vector.align)
+        w.ret()
+
+
+def _write_iterate(module: Module, layout: Layout) -> None:
+    rows = ("i64 %start", "i64 %stop", "ptr %table", "ptr %scratch")
+    with module.function("void", "iterate", *rows, "i64 %steps", "i64 %every", "ptr %more", public=True) as w:
+        count = len(layout.arrays) + len(layout.outputs)
+        more = [w.load("i64", w.offset("%more", k, "i64"), 8) for k in range(count)]
+        steps, slots = more[: len(layout.arrays)], more[len(layout.arrays) :]
+        last = f"i64 {w.integer('sub', '%stop', 1)}"
+        with w.count("%start", "%stop", layout.lanes, at_least_once=True) as group:
+            row, left = f"i64 {group.index}", f"i64 {w.integer('sub', '%stop', group.index)}"
+            w.call("i64", "load_group", row, last, "ptr %table", "ptr %scratch")
+            with w.count(0, "%steps", at_least_once=True) as step:
+                _read_stepped(w, layout, steps, step.index, row, last)
+                w.call("void", "run", "ptr %scratch")
+                _record(w, layout, steps, step.index, row, left)
+                for array, slot in zip(layout.wanted, slots, strict=True):
+                    with w.when(w.compare("sge", slot, 0)):
+                        spots = (f"i64 {array.slot}", f"i64 {slot}", f"i64 {array.size}")
+                        w.call("void", "feed", "ptr %scratch", *spots)
+            for array, slot in zip(layout.wanted, slots, strict=True):
+                with w.when(w.compare("sge", slot, 0)):
+                    w.call("void", f"out{array.place}", row, left, "ptr %table", "ptr %scratch", "i64 0")
+        w.ret()
+
+
+def _read_stepped(w: Writer, layout: Layout, steps: list[str], step: str, row: str, last: str) -> None:
+    """Inputs that change from step to step, from the second step on."""
+    for array in layout.given:
+        changes = w.compare("ne", steps[array.place], 0)
+        later = w.compare("ne", step, 0)
+        with w.when(w.integer("and", changes, later, "i1")):
+            offset = w.integer("mul", step, steps[array.place])
+            w.call("void", f"in{array.place}", row, last, "ptr %table", "ptr %scratch", f"i64 {offset}")
+
+
+def _record(w: Writer, layout: Layout, steps: list[str], step: str, row: str, left: str) -> None:
+    """Outputs that are recorded, after every `every` steps."""
+    done = w.integer("add", step, 1)
+    due = w.compare("eq", w.integer("urem", done, "%every"), 0)
+    record = w.integer("sub", w.integer("udiv", done, "%every"), 1)
+    for array in layout.wanted:
+        recorded = w.compare("ne", steps[array.place], 0)
+        with w.when(w.integer("and", recorded, due, "i1")):
+            offset = w.integer("mul", record, steps[array.place])
+            w.call("void", f"out{array.place}", row, left, "ptr %table", "ptr %scratch", f"i64 {offset}")

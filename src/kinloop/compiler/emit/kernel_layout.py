@@ -1,0 +1,67 @@
+"""The sizes a kernel is made for, and where its arrays lie in the scratch array."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kinloop.compiler.abi import CACHE_LINE
+from kinloop.compiler.emit.vector_type import Vector
+from kinloop.compiler.plan.stage_types import Plan
+
+
+class Array(NamedTuple):
+    """An input or output: its place among all arrays, numbers per state, first slot in the scratch array."""
+
+    place: int
+    size: int
+    slot: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Sizes of inputs and shapes of outputs in order, dtype, lanes W, numbers that fill a vector register."""
+
+    inputs: tuple[int, ...]
+    outputs: tuple[tuple[int, ...], ...]
+    dtype: str
+    lanes: int
+    block_width: int
+
+    @property
+    def vector(self) -> Vector:
+        """What a slot holds: one value of W states."""
+        return Vector(self.lanes, "double" if self.dtype == "float64" else "float")
+
+    @property
+    def block(self) -> Vector:
+        """As many numbers of one state as fit into a vector register."""
+        return Vector(self.block_width, self.vector.real)
+
+    @property
+    def register(self) -> Vector:
+        """What a vector register takes: one value of W states, or a block of one state."""
+        return self.vector if self.lanes > 1 else self.block
+
+    @property
+    def arrays(self) -> list[Array]:
+        """Every input, then every output."""
+        out, slot = [], 0
+        for k, n in enumerate((*self.inputs, *[math.prod(shape) for shape in self.outputs])):
+            out.append(Array(k, n, slot))
+            slot += n
+        return out
+
+    @property
+    def given(self) -> list[Array]:
+        return self.arrays[: len(self.inputs)]
+
+    @property
+    def wanted(self) -> list[Array]:
+        return self.arrays[len(self.inputs) :]
+
+
+def scratch_bytes(plan: Plan, vector: Vector) -> int:
+    """The size of the scratch array, in whole cache lines."""
+    return max(-(-plan.slots * vector.size // CACHE_LINE) * CACHE_LINE, CACHE_LINE)

@@ -1,0 +1,159 @@
+"""The handle of a compiled kernel: calls, steps in one call, facts about it, export."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kinloop.compiler.core import Core
+from kinloop.scalar import Function
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+Recipe = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+class Kernel:
+    """A compiled function of named vectors.
+
+    `kernel(q, v, tau, a)` with ready arrays for one state is a CPython builtin: it checks type, dtype,
+    shape and layout, computes, and returns `a`. `kernel(q, v, tau)` allocates the outputs. Lists, batches
+    `(..., n)` with broadcasting, `out=`, `threads=` and `on_nonfinite="nan"` (nan for batch rows whose inputs
+    are not finite, instead of an error) are allowed too.
+    """
+
+    __slots__ = ("__weakref__", "_core", "_recipe")
+    _core: Core
+    _recipe: Recipe | None
+
+    def __call__(
+        self,
+        *args: ArrayLike,
+        out: np.ndarray | Sequence[np.ndarray] | None = None,
+        threads: int | None = None,
+        on_nonfinite: str = "raise",
+    ) -> Any:  # one array, or a tuple of them: only a kernel knows
+        return self._core.call(*args, out=out, threads=threads, on_nonfinite=on_nonfinite)
+
+    def iterate(
+        self,
+        *inputs: ArrayLike,
+        steps: int,
+        feedback: Mapping[str, str],
+        stepped: Sequence[str] = (),
+        every: int = 1,
+        threads: int | None = None,
+    ) -> dict[str, np.ndarray]:
+        """Many steps in one native call, for one state or a batch of them.
+
+        `feedback` maps state inputs to the outputs that replace them after each step; inputs named in
+        `stepped` have a time axis, (rows, steps, n) or (steps, n). Returns by name the final value of
+        every fed-back output, (rows, ...), and of the other outputs a record every `every` steps,
+        (rows, steps // every, ...).
+        """
+        return self._core.iterate(inputs, steps, feedback, stepped, every, threads)
+
+    def __repr__(self) -> str:
+        s = self._core.signature
+        inputs = ", ".join(f"{k}: {n}" for k, n in s.inputs.items())
+        outputs = ", ".join(f"{k}: {shape}" for k, shape in s.outputs.items())
+        return f"<kernel {s.name}({inputs}) -> {outputs}; {self.operations['total']} operations, {s.dtype}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._recipe is None:
+            raise TypeError(
+                f"kernel {self.name!r} was compiled without a recipe and cannot be pickled; "
+                "pass recipe=(callable, args) to compile_function, where callable(*args) makes the kernel again"
+            )
+        return self._recipe
+
+    def __copy__(self) -> Kernel:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Kernel:
+        return self
+
+    @property
+    def name(self) -> str:
+        return self._core.signature.name
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._core.signature.real
+
+    @property
+    def inputs(self) -> dict[str, tuple[int, ...]]:
+        """Input names and the shape of one state."""
+        return {k: (n,) for k, n in self._core.signature.inputs.items()}
+
+    @property
+    def outputs(self) -> dict[str, tuple[int, ...]]:
+        """Output names and the shape of one state."""
+        return dict(self._core.signature.outputs)
+
+    @property
+    def operations(self) -> dict[str, int]:
+        """Count of each scalar operation for one state, and their 'total'."""
+        return dict(self._core.operations)
+
+    @property
+    def lanes(self) -> int:
+        """States computed side by side in a batch."""
+        return self._core.lanes
+
+    @property
+    def ir(self) -> str:
+        """LLVM IR of the code for batches."""
+        return self._core.build().text(self.lanes)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of machine code made so far (for one state, if nothing was made yet)."""
+        if not self._core.variants:
+            self._core.variant(1)
+        return sum(v.library.code_size for v in self._core.variants.values())
+
+    @property
+    def builtin(self) -> Callable[..., Any]:
+        """The builtin itself: the cheapest way to call the kernel on one state in ready arrays."""
+        self._core.variant(1)
+        return self._core.builtin or self._core.call
+
+    @property
+    def function(self) -> Function:
+        """The traced graph."""
+        return self._core.function()
+
+    def export_c(self, folder: str | Path) -> list[Path]:
+        """Write standalone C99 into `folder`: source, header and an example `main.c`; the paths."""
+        from kinloop.compiler.export.c99 import export_c  # here, since few programs export
+        from kinloop.compiler.plan.planner import make_plan
+
+        return export_c(make_plan(self.function, fuse=False), self._core.signature, folder)
+
+    def to_casadi(self) -> Any:
+        """The same computation as a `casadi.Function`."""
+        from kinloop.compiler.export.casadi_graph import to_casadi  # here, since few programs export
+
+        return to_casadi(self.function, self.name)
+
+    def compile(self, batch: bool = False) -> Kernel:
+        """Make (or load) the machine code now instead of at the first call."""
+        self._core.variant(self.lanes if batch else 1)
+        return self
+
+
+def new_kernel(core: Core, recipe: Recipe | None) -> Kernel:
+    """A kernel with a class of its own: its `__call__` becomes the builtin once there is one.
+
+    A builtin in a class is no method, so that calling the kernel calls it without `self`.
+    """
+    own: Any = type("Kernel", (Kernel,), {"__slots__": (), "__module__": __name__, "__doc__": Kernel.__doc__})
+    kernel: Kernel = own()
+    kernel._core, kernel._recipe = core, recipe
+    core.on_builtin = lambda f: setattr(own, "__call__", f)
+    return kernel

@@ -1,0 +1,8 @@
+"""From a traced function to a plan, whatever the number of lanes and the language it is written in.
+
+- `stage_types`: what a plan consists of: segments, angles, loops, and the slots between them;
+- `planner`: makes the plan of a function;
+- `fuse`: products join the sum that uses them, so that both round once;
+- `gates`: which operations may be left out with a loop that no state wants;
+- `lifetimes`: how long values wait in slots, and which can share one.
+"""

@@ -1,0 +1,80 @@
+"""What a plan consists of: stages that run one after the other on one scratch array of slots.
+
+- `Segment`: straight-line code of a few hundred operations, so that compile time stays linear;
+- `Angles`: the sine and cosine of many angles at once, as a loop;
+- `Repeat`: a rolled loop over a plan of its own.
+
+A slot holds one value of W states side by side. The scratch array begins with the inputs, then the outputs.
+Nothing here depends on W or on the language the plan is written in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from kinloop.scalar import Function
+
+Operand = int | float  # int: the number of a value; float: a constant
+Operation = tuple[str, tuple[Operand, ...]]
+
+
+class LoopNode(Protocol):
+    """What a graph says of a rolled loop."""
+
+    body: Function
+    rounds: int
+    carried: int
+    gate: int | None
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Operations in order, then `copies` of inputs, constants and results of other stages into slots.
+
+    With a `gate`, it may be left out where that slot is zero in all states.
+    """
+
+    values: tuple[int, ...]
+    copies: tuple[tuple[Operand, int], ...] = ()
+    gate: int | None = None
+
+
+@dataclass(frozen=True)
+class Angles:
+    """Sines and cosines of the `count` angles in slots `at`..., into slots `sin`... and `cos`..."""
+
+    at: int
+    sin: int
+    cos: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """`body`, with its slots from `base` on, `rounds` times; its outputs become its first inputs.
+
+    With a `gate`, the number of one of its inputs, it ends before a round in which that is zero in all states.
+    """
+
+    body: Plan
+    base: int
+    rounds: int
+    carried: int
+    gate: int | None
+
+
+Stage = Segment | Angles | Repeat
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Stages over a scratch array of `slots` slots: `n_in` inputs first, then `n_out` outputs."""
+
+    n_in: int
+    n_out: int
+    slots: int
+    stages: tuple[Stage, ...]
+    operations: dict[int, Operation]
+    home: dict[int, int]  # the slot where a value waits for later segments
+    stores: dict[int, tuple[int, ...]]  # every slot a value is written to when it is computed

@@ -1,0 +1,60 @@
+"""Machine code of a kernel for one number of lanes, and the calls into it."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from kinloop.compiler.abi import CACHE_LINE
+from kinloop.compiler.run.arguments import Call, data_address
+from kinloop.compiler.run.iteration import Iteration
+from kinloop.compiler.run.library import Library
+from kinloop.compiler.run.threads import run_chunks
+from kinloop.compiler.target import Target
+
+
+class Variant:
+    """Machine code that computes `lanes` states side by side."""
+
+    def __init__(self, code: bytes, metadata: Mapping[str, Any], target: Target) -> None:
+        self.lanes, self._scratch_bytes = int(metadata["lanes"]), int(metadata["scratch"])
+        if int(metadata["code"]) != len(code):
+            raise ValueError("metadata of another kernel")
+        self.library = Library(code, target)
+        self._local = threading.local()
+        number, pointer = ctypes.c_int64, ctypes.c_void_p
+        self._batch = self.library.function("batch", number, number, number, pointer, pointer)
+        shape = (number, number, pointer, pointer, number, number, pointer)
+        self._iterate = self.library.function("iterate", None, *shape)
+
+    def run(self, call: Call, threads: int) -> int:
+        """Compute all rows; the first row with an input that is not finite, or -1."""
+        rows = call.rows
+        entries = [x for pair in zip(call.inputs, call.strides, strict=True) for x in (data_address(pair[0]), pair[1])]
+        entries += [x for y in call.outputs for x in (data_address(y), y.nbytes // rows)]
+        table = (ctypes.c_int64 * len(entries))(*entries)
+        return run_chunks(lambda a, b: self._batch(a, b, table, self._scratch()), rows, self.lanes, threads)
+
+    def iterate(self, iteration: Iteration, threads: int) -> None:
+        """Take all rows through all steps."""
+        table = (ctypes.c_int64 * len(iteration.table))(*iteration.table)
+        more = (ctypes.c_int64 * len(iteration.more))(*iteration.more)
+
+        def chunk(a: int, b: int) -> int:
+            self._iterate(a, b, table, self._scratch(), iteration.steps, iteration.every, more)
+            return -1
+
+        run_chunks(chunk, iteration.rows, self.lanes, threads)
+
+    def _scratch(self) -> int:
+        """The address of this thread's scratch array, on a cache line."""
+        own = self._local
+        if not hasattr(own, "address"):
+            own.memory = np.empty(self._scratch_bytes + CACHE_LINE, dtype=np.uint8)
+            own.address = data_address(own.memory) + (-data_address(own.memory)) % CACHE_LINE
+        address: int = own.address
+        return address

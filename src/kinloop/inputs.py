@@ -1,0 +1,63 @@
+"""What users hand to a robot, checked: arrays of the right shape, finite, with an error that names what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kinloop.algorithms.constrained.motion_constraints import all_numbers
+from kinloop.algorithms.quantities import QUANTITIES, Request, input_size
+from kinloop.clusters import ClusterTree
+from kinloop.errors import MethodError, NonFiniteInput, ShapeError
+from kinloop.spatial.transform import Array
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+def checked(name: str, x: ArrayLike, size: int) -> Array:
+    """A finite float array (..., size), or an error with what was expected and received."""
+    try:
+        a = np.asarray(x, dtype=float)
+    except (TypeError, ValueError):
+        raise _unreal(name, x, f"(..., {size})") from None
+    if a.ndim == 0 or a.shape[-1] != size:
+        raise ShapeError(f"{name} must have shape ({size},) or (..., {size}), received {a.shape}")
+    if not np.isfinite(a).all():
+        where = np.argwhere(~np.isfinite(a))[0].tolist()
+        raise NonFiniteInput(
+            f"{name} is {a[tuple(where)]} at index {where if len(where) > 1 else where[0]}; give finite numbers"
+        )
+    return a
+
+
+def checked_wrenches(f_ext: ArrayLike, bodies: int) -> Array:
+    """External wrenches (..., bodies, 6), finite, as flat vectors (..., 6 bodies)."""
+    try:
+        a = np.asarray(f_ext, dtype=float)
+    except (TypeError, ValueError):
+        raise _unreal("f_ext", f_ext, f"(..., {bodies}, 6)") from None
+    if a.shape[-2:] != (bodies, 6):
+        raise ShapeError(f"f_ext must have shape (..., {bodies}, 6), one wrench per body, received {a.shape}")
+    return checked("f_ext", a.reshape(*a.shape[:-2], 6 * bodies), 6 * bodies)
+
+
+def checked_inputs(
+    tree: ClusterTree, asked: Request, arrays: Sequence[ArrayLike], f_ext: ArrayLike | None = None
+) -> list[Array]:
+    """All inputs of a request, in the order in which a kernel takes them."""
+    names, constraints = QUANTITIES[asked.quantity].inputs, asked.constraints
+    if len(arrays) != len(names):
+        raise MethodError(f"{asked.quantity} takes {', '.join(names)}; received {len(arrays)} arrays")
+    out = [checked(name, x, input_size(tree, name, constraints)) for name, x in zip(names, arrays, strict=True)]
+    if f_ext is not None:
+        out.append(checked_wrenches(f_ext, len(tree.top)))
+    if constraints and len(numbers := all_numbers(constraints)):
+        out.append(numbers)
+    return out
+
+
+def _unreal(name: str, x: ArrayLike, shape: str) -> ShapeError:
+    return ShapeError(f"{name} must be real numbers of shape {shape}, received {type(x).__name__}")

@@ -1,0 +1,92 @@
+"""Actuators of a compiled MuJoCo model: what their control means, and which joints they act on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kinloop.io.mjcf.mjcf_names import Names
+from kinloop.io.mjcf.mujoco_codes import (
+    AFFINE_BIAS,
+    FIXED_GAIN,
+    IN_PARENT,
+    NO_BIAS,
+    NO_DYNAMICS,
+    ON_JOINT,
+    ON_TENDON,
+    VELOCITIES,
+    WRAPS_JOINT,
+    MjModel,
+)
+from kinloop.model import Actuator, Transmission
+from kinloop.model.annotations import UNBOUNDED
+
+Law = tuple[float, float, float]
+
+
+def read_actuators(model: MjModel, names: Names) -> list[Actuator]:
+    return [_actuator(model, names, a) for a in range(model.nu)]
+
+
+def _actuator(model: MjModel, names: Names, a: int) -> Actuator:
+    gain, bias = _law(model.actuator_gainprm[a]), _law(model.actuator_biasprm[a])
+    plain = _is_plain(model, a)
+    if plain and model.actuator_biastype[a] == NO_BIAS:
+        bias = (0.0, 0.0, 0.0)
+        kind = "torque"
+    elif bias[1] or (plain and gain[0] == 0):
+        kind = "position"
+    else:
+        kind = "velocity" if any(bias) else "torque"
+    return Actuator(
+        names.of("actuator", a), kind, transmission(model, names, a), gain, bias,
+        _limits(model, a, "ctrl"), _limits(model, a, "force"), plain and _is_exact(kind, gain[0], bias),
+    )  # fmt: skip
+
+
+def _law(parameters: np.ndarray) -> Law:
+    return float(parameters[0]), float(parameters[1]), float(parameters[2])
+
+
+def _is_plain(model: MjModel, a: int) -> bool:
+    """Whether the force is a constant times the control and an affine function of length and velocity."""
+    memory = model.actuator_dyntype[a] != NO_DYNAMICS
+    return not memory and bool(
+        model.actuator_gaintype[a] == FIXED_GAIN and model.actuator_biastype[a] in (NO_BIAS, AFFINE_BIAS)
+    )
+
+
+def _limits(model: MjModel, a: int, what: str) -> tuple[float, float]:
+    if not getattr(model, f"actuator_{what}limited")[a]:
+        return UNBOUNDED
+    low, high = getattr(model, f"actuator_{what}range")[a]
+    return float(low), float(high)
+
+
+def _is_exact(kind: str, gain: float, bias: Law) -> bool:
+    """Whether gain u + bias is the force of a motor or servo of that kind, and nothing else."""
+    match kind:
+        case "position":
+            return bias[0] == 0 and gain == -bias[1]
+        case "velocity":
+            return bias[0] == 0 and gain == -bias[2]
+    return not any(bias)
+
+
+def transmission(model: MjModel, names: Names, a: int) -> tuple[Transmission, ...]:
+    """Joints an actuator acts on with its gear (moment arm) on each; empty where it is not through joints."""
+    kind, target, gear = int(model.actuator_trntype[a]), int(model.actuator_trnid[a, 0]), model.actuator_gear[a]
+    if kind in (ON_JOINT, IN_PARENT):
+        count = VELOCITIES[int(model.jnt_type[target])]
+        return (Transmission(names.joint(target), tuple(gear[:count].tolist())),)
+    if kind == ON_TENDON and is_tendon_of_joints(model, target):
+        first, count = int(model.tendon_adr[target]), int(model.tendon_num[target])
+        return tuple(
+            Transmission(names.joint(int(model.wrap_objid[w])), (float(model.wrap_prm[w] * gear[0]),))
+            for w in range(first, first + count)
+        )
+    return ()
+
+
+def is_tendon_of_joints(model: MjModel, t: int) -> bool:
+    """Whether a tendon is a linear combination of joints, which MuJoCo calls fixed."""
+    return bool(model.tendon_num[t]) and int(model.wrap_type[model.tendon_adr[t]]) == WRAPS_JOINT

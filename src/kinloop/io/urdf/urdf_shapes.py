@@ -1,0 +1,66 @@
+"""Shapes of URDF: sizes in attributes, poses as `<origin>`, colours as materials that have names."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kinloop.io.shared.exact_poses import origin_pose
+from kinloop.io.shared.file_errors import Notes
+from kinloop.io.shared.parse_numbers import attribute, number, numbers, vector
+from kinloop.io.shared.paths import Roots
+from kinloop.io.shared.safe_xml import Node
+from kinloop.io.shared.shape_reader import Color, ShapeReader, Sizes
+from kinloop.spatial import Transform
+
+
+def _box(node: Node) -> tuple[float, ...]:
+    return tuple(vector(node, "size", (1.0, 1.0, 1.0)))
+
+
+def _round(node: Node) -> tuple[float, ...]:
+    return attribute(node, "radius"), attribute(node, "length")
+
+
+def _scale(node: Node) -> tuple[float, ...]:
+    text = node.get("scale") or "1 1 1"
+    if len(text.split()) == 1:
+        return (number(text, node.where, "scale"),) * 3
+    return tuple(numbers(text, 3, node.where, "scale"))
+
+
+class UrdfShapes(ShapeReader):
+    """Reads the shapes of a `<robot>`; a material with a name and a colour is remembered."""
+
+    sizes: Sizes = {
+        "box": _box,
+        "sphere": lambda node: (attribute(node, "radius"),),
+        "cylinder": _round,
+        "capsule": _round,
+        "mesh": _scale,
+    }
+
+    def __init__(self, robot: Node, roots: Roots, notes: Notes, limit: int) -> None:
+        super().__init__(roots, notes, limit)
+        self.colors: dict[str, Color] = {}
+        for material in robot.all("material"):
+            self._material_color(material)
+
+    def color(self, shape: Node) -> Color | None:
+        material = shape.first("material")
+        return None if material is None else self._material_color(material)
+
+    def _material_color(self, material: Node) -> Color | None:
+        """The colour of a material, or the one its name was given before."""
+        name, rgba = material.get("name") or "", material.first("color")
+        if rgba is None or rgba.get("rgba") is None:
+            return self.colors.get(name)
+        r, g, b, a = (float(x) for x in np.clip(vector(rgba, "rgba", (0.5, 0.5, 0.5, 1.0)), 0.0, 1.0))
+        if name:
+            self.colors[name] = r, g, b, a
+        return r, g, b, a
+
+    def mesh_reference(self, geometry: Node) -> str:
+        return geometry.get("filename") or geometry.get("uri") or ""
+
+    def placement(self, shape: Node, link: Transform) -> Transform:
+        return origin_pose(shape.first("origin"))  # the frame of a link of URDF is its body's

@@ -1,0 +1,287 @@
+"""The one place where a function of a robot becomes a kernel: its key, its caches, the backend, the fallback.
+
+Whoever needs a kernel, the front door, the simulator or the viewer, asks the robot's `Kernels`: for a quantity of
+the table by `answer` and `compile`, for any other function that runs on symbols by `make`. Where no kernel can be
+made, for want of a compiler or because `backend="numpy"`, an `Interpreted` takes its place and is called alike.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from kinloop import compiler
+from kinloop import scalar as sc
+from kinloop.algorithms.quantities import QUANTITIES, Request, evaluate, input_sizes
+from kinloop.clusters import ClusterTree
+from kinloop.compiler import Kernel
+from kinloop.compiler.keys import function_digest, parts_digest
+from kinloop.errors import MethodError
+from kinloop.model.facts import facts, own_functions
+from kinloop.spatial.transform import Array
+
+BACKENDS = ("kernel", "numpy")
+
+KEPT = 256
+"""Kernels that a robot remembers. Every choice of frames, constraints and parameters is one of its own; those that
+are forgotten are on disk still."""
+
+TRACED = ("errors.py", "scalar", "spatial", "model", "clusters", "algorithms")
+"""The rooms of kinloop that a trace of a robot can reach. A change in one of them is a change of every kernel's key;
+a change elsewhere, in the viewer or in a reader of files, is not. `tests/test_kernels.py` keeps the list complete."""
+
+
+class Interpreted:
+    """A function of named vectors on numbers, row by row of a batch, called as a kernel is.
+
+    It serves machines without llvmlite, methods that need numbers, and debuggers.
+    """
+
+    def __init__(self, name: str, call: Callable[..., Any], inputs: Mapping[str, int]) -> None:
+        self.name, self._call, self._sizes = name, call, dict(inputs)
+
+    @property
+    def inputs(self) -> dict[str, tuple[int, ...]]:
+        """Input names and the shape of one state."""
+        return {name: (n,) for name, n in self._sizes.items()}
+
+    @functools.cached_property
+    def outputs(self) -> dict[str, tuple[int, ...]]:
+        """Output names and the shape of one state."""
+        return {name: out.shape for name, out in sc.trace(self._call, self._sizes).outputs.items()}
+
+    def __call__(self, *inputs: Array, threads: int | None = None) -> Any:
+        """The outputs, one array or a tuple of them, for one state or a batch; `threads` has no meaning here."""
+        with np.errstate(all="ignore"):
+            lead = np.broadcast_shapes(*(np.shape(x)[:-1] for x in inputs))
+            if 0 not in lead:
+                return rowwise(self._one, *inputs)
+            return _single(tuple(np.empty((*lead, *shape)) for shape in self.outputs.values()))
+
+    def _one(self, *inputs: Array) -> Any:
+        found = self._call(*inputs)
+        values = found.values() if isinstance(found, Mapping) else (found,)
+        return _single(tuple(np.asarray(x, dtype=float) for x in values))
+
+    def iterate(
+        self,
+        *inputs: Array,
+        steps: int,
+        feedback: Mapping[str, str],
+        stepped: Sequence[str] = (),
+        every: int = 1,
+        threads: int | None = None,
+    ) -> dict[str, Array]:
+        """Many steps of a batch, as `Kernel.iterate` does them."""
+        given = dict(zip(self._sizes, inputs, strict=True))
+        kept: dict[str, list[Array]] = {name: [] for name in self.outputs if name not in feedback.values()}
+        out: dict[str, Array] = {}
+        for k in range(steps):
+            now = [x[..., k, :] if name in stepped else x for name, x in given.items()]
+            found = self(*now)
+            out = dict(zip(self.outputs, found if isinstance(found, tuple) else (found,), strict=True))
+            given |= {state: out[after] for state, after in feedback.items()}
+            if (k + 1) % every == 0:
+                for name, record in kept.items():
+                    record.append(out[name])
+        lead = np.broadcast_shapes(*(x.shape[: -1 - (name in stepped)] for name, x in given.items()))
+        records = {
+            name: np.stack(record, axis=len(lead)) if record else np.empty((*lead, 0, *self.outputs[name]))
+            for name, record in kept.items()
+        }
+        return {after: out[after] for after in feedback.values()} | records
+
+
+Computed = Kernel | Interpreted
+
+
+@overload
+def rowwise(f: Callable[..., Array], *arrays: Array) -> Array: ...
+@overload
+def rowwise(f: Callable[..., tuple[Array, ...]], *arrays: Array) -> tuple[Array, ...]: ...
+def rowwise(f: Callable[..., Any], *arrays: Array) -> Any:
+    """`f` on every row of the broadcast arrays: its result, or the tuple of its results, with their leading axes."""
+    lead = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
+    if not lead:
+        return f(*arrays)
+    spread = [np.broadcast_to(a, (*lead, a.shape[-1])) for a in arrays]
+    rows = [f(*(a[k] for a in spread)) for k in np.ndindex(lead)]
+    if isinstance(rows[0], tuple):
+        return tuple(np.array(column).reshape(*lead, *np.shape(column[0])) for column in zip(*rows, strict=True))
+    return np.array(rows).reshape(*lead, *np.shape(rows[0]))
+
+
+def _single(results: tuple[Array, ...]) -> Any:
+    return results[0] if len(results) == 1 else results
+
+
+class Recent:
+    """The most recently used of what was made, at most `size` of them."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._entries: OrderedDict[Hashable, Any] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, key: Hashable) -> Any:
+        """What was kept under `key`, or None. The order is kept only where something may be let go soon."""
+        found = self._entries.get(key)
+        if found is not None and 2 * len(self._entries) > self.size:
+            with contextlib.suppress(KeyError):  # another thread may just have let it go
+                self._entries.move_to_end(key)
+        return found
+
+    def keep(self, key: Hashable, made: Any) -> None:
+        self._entries[key] = made
+        while len(self._entries) > self.size:
+            self._entries.popitem(last=False)
+
+
+class Kernels:
+    """The kernels of a robot in its charts, made when first asked for.
+
+    `backend` is "kernel", or "numpy" to stay with the algorithms as they are written. Of the quantities asked for,
+    the `kept` most recently used are remembered.
+    """
+
+    def __init__(self, tree: ClusterTree, backend: str = "kernel", kept: int = KEPT) -> None:
+        if backend not in BACKENDS:
+            raise MethodError(f"backend {backend!r} is not one of {', '.join(map(repr, BACKENDS))}")
+        self.tree, self.backend = tree, backend
+        self._made = Recent(kept)
+
+    def __len__(self) -> int:
+        """How many are remembered."""
+        return len(self._made)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Kernels, (self.tree, self.backend, self._made.size)
+
+    @functools.cached_property
+    def compiles(self) -> bool:
+        """Whether functions become machine code here; where only llvmlite is missing for it, says so once."""
+        if self.backend == "kernel" and not compiler.available():
+            warn_once()
+        return self.backend == "kernel" and compiler.available()
+
+    def answer(self, asked: Request) -> Computed:
+        """What computes a request: a kernel where there can be one, else the algorithm on numbers."""
+        if self.compiles and not QUANTITIES[asked.quantity].methods[asked.method].numeric:
+            return self.compile(asked)
+        return self.interpret(asked)
+
+    def compile(self, asked: Request, dtype: str = "float64", cache: bool = True) -> Kernel:
+        """The kernel of a request, whatever the backend."""
+        key = (asked.key, dtype, cache)
+        found: Kernel | None = self._made.get(key)
+        if found is None:
+            found = self._compile(asked, dtype, cache)
+            self._made.keep(key, found)
+        return found
+
+    def interpret(self, asked: Request) -> Interpreted:
+        """The same on numbers."""
+        key = (asked.key, "numbers")
+        found: Interpreted | None = self._made.get(key)
+        if found is None:
+            call = functools.partial(evaluate, self.tree, asked)
+            found = Interpreted(asked.quantity, call, input_sizes(self.tree, asked))
+            self._made.keep(key, found)
+        return found
+
+    def make(
+        self,
+        name: str,
+        call: Callable[..., Any],
+        inputs: Mapping[str, int],
+        *,
+        key: Any = (),
+        sources: Sequence[str] = (),
+        charts: bool = True,
+    ) -> Computed:
+        """A function of named vectors, on numbers or symbols, as a kernel of this robot.
+
+        `key` holds what `call` depends on besides the robot (nested tuples, lists, dicts, arrays, numbers, strings),
+        `sources` names the files and folders of kinloop where it is written, if not in `TRACED`. A function that
+        does not depend on the choice of independent coordinates says `charts=False` and is shared by all charts.
+        """
+        if not self.compiles:
+            return Interpreted(name, call, inputs)
+        return self._load(name, functools.partial(sc.trace, call, inputs), key, sources, charts, self._own)
+
+    def _compile(self, asked: Request, dtype: str, cache: bool) -> Kernel:
+        tree, method = self.tree, QUANTITIES[asked.quantity].methods[asked.method]
+        if method.numeric:
+            raise MethodError(f"method {asked.method!r} of {asked.quantity} works on numbers only and has no kernel")
+        with np.errstate(all="ignore"):
+            plan = method.plan(tree, asked.constraints) if method.plan else None
+        call = functools.partial(evaluate, tree, asked, plan=plan)
+        return self._load(
+            asked.quantity,
+            functools.partial(sc.trace, call, input_sizes(tree, asked)),
+            (tuple(asked.key), repr(plan)),
+            own=self._own and all(map(_is_own, (p.constraint for p in asked.constraints))),
+            dtype=dtype,
+            recipe=(Kernels.compile, (self, asked, dtype, cache)),
+            cache=cache,
+        )
+
+    def _load(
+        self,
+        name: str,
+        trace: Callable[[], sc.Function],
+        key: Any,
+        sources: Sequence[str] = (),
+        charts: bool = True,
+        own: bool = True,
+        **options: Any,
+    ) -> Kernel:
+        """A kernel by its key, or by its graph where a part of the robot is written outside kinloop."""
+        if not own:
+            return compiler.compile_function(trace(), name=name, **options)
+        parts = (name, self._facts, charts_key(self.tree) if charts else None, key)
+        return compiler.load_or_compile(parts, trace, name=name, sources=(*TRACED, *sources), **options)
+
+    @functools.cached_property
+    def _facts(self) -> str:
+        """Digest of the mechanism and of what its users' functions compute."""
+        return parts_digest((facts(self.tree.top.mechanism), function_digests(self.tree)))
+
+    @functools.cached_property
+    def _own(self) -> bool:
+        """Whether kinloop's sources say all about this mechanism: no kind of joint or loop comes from elsewhere."""
+        m = self.tree.top.mechanism
+        return all(map(_is_own, (*(j.type for j in m.joints), *m.closures)))
+
+
+def _is_own(part: object) -> bool:
+    package, _, rest = type(part).__module__.partition(".")
+    return package == "kinloop" and rest.partition(".")[0] in TRACED
+
+
+def charts_key(tree: ClusterTree) -> tuple[Any, ...]:
+    """What tells the charts of two trees apart."""
+    return tuple((c.chart.rows, c.chart.dependent, c.chart.blocks) for c in tree if c.parts)
+
+
+def function_digests(tree: ClusterTree) -> tuple[str, ...]:
+    """What functions and kinds that users wrote compute, by their traces."""
+    return tuple(map(function_digest, own_functions(tree.top)))
+
+
+@functools.cache
+def warn_once() -> None:
+    """The warning of a machine that cannot make kernels: one per process, not one per robot."""
+    warnings.warn(
+        "llvmlite is not installed: kinloop computes with NumPy, exactly but slowly; pip install llvmlite",
+        RuntimeWarning,
+        stacklevel=2,
+    )

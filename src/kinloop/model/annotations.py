@@ -1,0 +1,117 @@
+"""What a model says besides its dynamics: actuators and keyframes. No kernel depends on these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kinloop.errors import ModelError
+from kinloop.model.frozen_arrays import frozen
+
+ACTUATOR_KINDS = ("torque", "position", "velocity")
+UNBOUNDED = (-np.inf, np.inf)
+
+
+class Transmission(NamedTuple):
+    """A joint that an actuator acts on, and its gear (moment arm) on each of the joint's velocities."""
+
+    joint: str
+    gear: tuple[float, ...]
+
+
+class DrivenCoordinate(NamedTuple):
+    """One coordinate of a joint, "joint" or "joint[2]", and an actuator's gear on it."""
+
+    name: str
+    gear: float
+
+
+@dataclass(frozen=True)
+class Actuator:
+    """An actuator as a model file describes it.
+
+    Its length is `l = sum(gear * q)` over the joints of its transmission, and a force f of the actuator acts on each
+    of their coordinates as `gear * f`, with
+
+        f = (gain[0] + gain[1] l + gain[2] ldot) u + bias[0] + bias[1] l + bias[2] ldot
+
+    for the control u, which is kept within `control_range` as f is within `force_range`. `kind` says what the control
+    is: "torque", f = gain[0] u; "position", a target with the gains `kp` and `kd`; "velocity", a target rate with the
+    gain `kd`. `exact` is False where that is only the nearest of the three: the law has other terms, or the actuator
+    has dynamics of its own. An actuator that does not act through joints has an empty transmission.
+    """
+
+    name: str
+    kind: str
+    transmission: tuple[Transmission, ...]
+    gain: tuple[float, float, float] = (1.0, 0.0, 0.0)
+    bias: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    control_range: tuple[float, float] = UNBOUNDED
+    force_range: tuple[float, float] = UNBOUNDED
+    exact: bool = True
+
+    def __post_init__(self) -> None:
+        what = f"actuator {self.name!r}"
+        if self.kind not in ACTUATOR_KINDS:
+            raise ModelError(f"{what} has the kind {self.kind!r}; it must be one of {', '.join(ACTUATOR_KINDS)}")
+        for key in ("gain", "bias"):
+            object.__setattr__(self, key, _floats(getattr(self, key), 3, f"{key} of {what}"))
+        for key in ("control_range", "force_range"):
+            object.__setattr__(self, key, _range(getattr(self, key), f"{key} of {what}"))
+        acts_on = tuple(
+            Transmission(t.joint, _floats(t.gear, len(t.gear), f"gear of {what} on joint {t.joint!r}"))
+            for t in self.transmission
+        )
+        object.__setattr__(self, "transmission", acts_on)
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints it acts on."""
+        return tuple(t.joint for t in self.transmission)
+
+    @property
+    def kp(self) -> float:
+        """Force per length between the target and the actuator; zero but for position actuators."""
+        return self.gain[0] if self.kind == "position" else 0.0
+
+    @property
+    def kd(self) -> float:
+        """Force per rate of its length with which it resists motion, or follows a target rate."""
+        return -self.bias[2]
+
+    @property
+    def coordinate(self) -> DrivenCoordinate | None:
+        """The one coordinate it acts on; None where it acts on several or on none."""
+        acting = [(t, k) for t in self.transmission for k, gear in enumerate(t.gear) if gear]
+        if len(acting) != 1:
+            return None
+        ((t, k),) = acting
+        return DrivenCoordinate(t.joint if len(t.gear) == 1 else f"{t.joint}[{k}]", t.gear[k])
+
+
+@dataclass(frozen=True)
+class Keyframe:
+    """A named position, as a model file has it: not closed exactly, and of the file's joints."""
+
+    name: str
+    q: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "q", _floats(self.q, len(self.q), f"q of keyframe {self.name!r}"))
+
+
+def _floats(x: ArrayLike, count: int, what: str) -> tuple[float, ...]:
+    return tuple(float(v) for v in frozen(x, (count,), what))
+
+
+def _range(x: tuple[float, float], what: str) -> tuple[float, float]:
+    try:
+        low, high = map(float, x)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} is {x!r}; give two numbers") from None
+    if not low <= high:
+        raise ModelError(f"{what} is from {low} to {high}; the first must not be above the second")
+    return low, high

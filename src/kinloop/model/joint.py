@@ -1,0 +1,59 @@
+"""A tree joint: a joint type between two bodies, with what resists and limits its motion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kinloop.errors import ModelError
+from kinloop.model.frozen_arrays import frozen, is_finite
+from kinloop.model.joints import JointType, check_joint_type
+from kinloop.spatial import Transform
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A tree joint: `child` moves on `parent` as `type` allows, from `placement` in the parent's frame.
+
+    `armature` is a reflected inertia added at the joint [kg m^2 or kg], `damping` and `friction` resist
+    its motion [N m s/rad, N m], `stiffness` pulls it to `rest` [N m/rad]; limits are on position, velocity
+    and force. Inverse and forward dynamics know the armature; the rest is for the simulator.
+    `home` is the position the mechanism is drawn in, where that is not the type's neutral one.
+    """
+
+    name: str
+    parent: str
+    child: str
+    type: JointType
+    placement: Transform = field(default_factory=Transform.identity)
+    armature: float = 0.0
+    damping: float = 0.0
+    friction: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
+    lower: float = -np.inf
+    upper: float = np.inf
+    max_velocity: float = np.inf
+    max_force: float = np.inf
+    home: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.home is not None:
+            home = frozen(self.home, (self.type.nq,), f"home of joint {self.name!r}")
+            object.__setattr__(self, "home", tuple(float(x) for x in home))
+        for what in ("armature", "damping", "friction", "stiffness"):
+            value = getattr(self, what)
+            if not (is_finite(value) and value >= 0):
+                raise ModelError(f"joint {self.name!r} has {what} {value!r}; it must be a number not below zero")
+        check_joint_type(self.type, f"joint {self.name!r}")
+        if not self.lower <= self.upper:
+            raise ModelError(
+                f"joint {self.name!r} has limits from {self.lower} to {self.upper}; the lower must not be "
+                "above the upper"
+            )
+
+
+def coordinate_names(j: Joint) -> list[str]:
+    """Names of the velocity coordinates of a joint: its own name, or name[0], name[1], ..."""
+    return [j.name] if j.type.nv == 1 else [f"{j.name}[{k}]" for k in range(j.type.nv)]

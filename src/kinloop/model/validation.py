@@ -1,0 +1,125 @@
+"""Checks of a mechanism: the first part that makes it impossible is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kinloop.errors import ModelError, unknown
+from kinloop.model.body import Body
+from kinloop.model.frame import WORLD
+from kinloop.model.joint import Joint, coordinate_names
+from kinloop.model.known_names import known_body
+from kinloop.model.loops import Coupling, Loop
+
+if TYPE_CHECKING:
+    from kinloop.model.mechanism import Mechanism
+
+SYMMETRIC = 1e-9
+"""Relative difference of an inertia's two triangles, and relative size of a negative moment, that is rounding."""
+
+TRIANGLE = 1e-6
+"""How far, relatively, the largest moment may exceed the sum of the others: files print six digits or more."""
+
+
+def validate(m: Mechanism) -> None:
+    """Raise a `ModelError` naming the first part that makes the mechanism impossible."""
+    _check_kinds("loop", m.loops, Loop)
+    _check_kinds("coupling", m.couplings, Coupling)
+    if not m.bodies:
+        raise ModelError(f"mechanism {m.name!r} has no bodies; add at least one body and its joint")
+    _unique("body", (b.name for b in m.bodies))
+    _unique("joint", (j.name for j in m.joints))
+    _unique("loop or coupling", [c.name for c in m.closures])
+    _unique("frame", [*(b.name for b in m.bodies), *(f.name for f in m.frames)])
+    for body in m.bodies:
+        _check_inertia(body)
+    _check_tree(m)
+    for closure in m.closures:
+        closure.check(m)
+    _check_choices(m)
+    for f in m.frames:
+        known_body(m, f.body, f"frame {f.name!r}")
+
+
+def _check_kinds(noun: str, closures: tuple[object, ...], base: type) -> None:
+    for closure in closures:
+        if not isinstance(closure, base):
+            raise ModelError(
+                f"{closure!r} of kind {type(closure).__name__} is not a {noun}; give one of the kinds of "
+                f"kinloop.model.loops, or a subclass of {base.__name__}"
+            )
+
+
+def _unique(kind: str, names: Iterable[str]) -> None:
+    seen = set()
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise ModelError(f"a {kind} has the name {name!r}; give every {kind} a non-empty string")
+        if name == WORLD and kind != "joint":
+            raise ModelError(f"a {kind} is named {WORLD!r}, which is kept for the fixed world; choose another name")
+        if name in seen:
+            raise ModelError(f"two of kind {kind} are named {name!r}; names must be unique")
+        seen.add(name)
+
+
+def _check_inertia(b: Body) -> None:
+    if b.mass < 0:
+        raise ModelError(f"body {b.name!r} has mass {b.mass} kg; mass must not be negative")
+    I = b.inertia
+    scale = max(float(np.max(np.abs(I))), 1e-300)
+    if np.max(np.abs(I - I.T)) > SYMMETRIC * scale:
+        raise ModelError(f"inertia of body {b.name!r} is not symmetric; give a symmetric 3x3 matrix about the com")
+    moments = np.linalg.eigvalsh(0.5 * (I + I.T))
+    if moments[0] < -SYMMETRIC * scale:
+        raise ModelError(
+            f"body {b.name!r} has a negative principal moment {moments[0]:.3g} kg m^2; "
+            "an inertia about the centre of mass must be positive semidefinite"
+        )
+    if not b.accept_inertia and moments[2] > (moments[0] + moments[1]) * (1 + TRIANGLE) + 1e-15:
+        raise ModelError(
+            f"body {b.name!r} has principal moments {moments.tolist()}, the largest above the sum of the others; "
+            "no distribution of mass has these: correct them, or pass accept_inertia=True to use them all the same"
+        )
+
+
+def _check_tree(m: Mechanism) -> None:
+    parents: dict[str, Joint] = {}
+    for j in m.joints:
+        known_body(m, j.parent, f"joint {j.name!r}", world=True)
+        known_body(m, j.child, f"joint {j.name!r}")
+        if j.child in parents:
+            raise ModelError(
+                f"body {j.child!r} is the child of two joints, {parents[j.child].name!r} and {j.name!r}; "
+                "make one of them a loop joint"
+            )
+        parents[j.child] = j
+    grounded = {WORLD}
+    for b in m.bodies:
+        path: dict[str, None] = {}
+        at = b.name
+        while at not in grounded:
+            if at not in parents:
+                raise ModelError(
+                    f"body {at!r} is not connected to the world; add a joint with child {at!r} "
+                    "(type free for a floating base)"
+                )
+            if at in path:
+                raise ModelError(f"tree joints form a cycle through body {at!r}; make one of them a loop joint")
+            path[at] = None
+            at = parents[at].parent
+        grounded |= path.keys()
+
+
+def _check_choices(m: Mechanism) -> None:
+    """Names of independent coordinates and of constrained loops."""
+    coordinates = {n for j in m.joints for n in coordinate_names(j)}
+    for name in m.independent:
+        if name not in m.joint_names and name not in coordinates:
+            raise ModelError(f"independent coordinate: {unknown('joint', name, [j.name for j in m.joints])}")
+    loops = [loop.name for loop in m.loops]
+    for name in m.constrained:
+        if name not in loops:
+            raise ModelError(f"constrained loop: {unknown('loop', name, loops)}")

@@ -1,0 +1,202 @@
+"""Forces at joints: motors, servos, damping, springs.
+
+All of them act on coordinates of the spanning tree (a rotor, a link, whichever side the motor is on) and
+reach the independent ones through G^T. Damping, springs and servo gains are linear in the motion; the
+semi-implicit step takes damping at its end and springs at the mean of both its ends,
+
+    f = -d (qd + h qdd) - s (q_mid + h^2 qdd / 4 - rest)                                          (1)
+
+which is the force known at its middle with an armature h d + h^2 s / 4 added to the joint: stable for any
+gain, springs keep their energy, and contacts see it too. RK4 and the adaptive integrator take these forces
+as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.clusters import ClusterTree
+from kinloop.errors import MethodError, unknown
+from kinloop.model import Actuator
+from kinloop.model.topology import Topology
+from kinloop.spatial.transform import Array
+
+
+@dataclass(frozen=True)
+class Motor:
+    """An actuator on one coordinate of the spanning tree: `joint`, "joint" or "joint[2]", link or rotor.
+
+    "torque": the control is the force [N m, N]. "position": the control is a target, followed with gains
+    kp and kd. "velocity": the control is a target rate, followed with gain kd. `limit` bounds the force;
+    a servo with a limit is taken explicitly (a bounded force is not linear). With `gear` g the motor turns
+    g times as fast as the coordinate and its force acts g times as strongly; gains, limit, target are its own.
+    """
+
+    joint: str
+    kind: str = "torque"
+    kp: float = 0.0
+    kd: float = 0.0
+    limit: float = np.inf
+    gear: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.kind not in LAWS:
+            raise MethodError(f"motor kind {self.kind!r} of {self.joint!r} is not one of {', '.join(LAWS)}")
+        if not (self.kp >= 0 and self.kd >= 0 and self.limit >= 0):
+            raise MethodError(f"gains and limit of the motor of {self.joint!r} must not be negative")
+
+
+class Law(NamedTuple):
+    """What a kind of motor does, on its own side of the gear and before its limit.
+
+    `force(motor, u, q, qd)` is the force under the control u at position q and rate qd, `armature(motor, h)` what an
+    implicit step of length h adds to the inertia by (1); `needs_position` says whether q must be a plain position.
+    """
+
+    force: Callable[[Motor, Any, Any, Any], Any]
+    armature: Callable[[Motor, float], float]
+    needs_position: bool = False
+
+
+LAWS = {
+    "torque": Law(
+        force=lambda motor, u, q, qd: u,
+        armature=lambda motor, h: 0.0,
+    ),
+    "position": Law(
+        force=lambda motor, u, q, qd: motor.kp * (u - q) - motor.kd * qd,
+        armature=lambda motor, h: h * motor.kd + 0.25 * h * h * motor.kp,
+        needs_position=True,
+    ),
+    "velocity": Law(
+        force=lambda motor, u, q, qd: motor.kd * (u - qd),
+        armature=lambda motor, h: h * motor.kd,
+    ),
+}
+"""Every kind of motor by name."""
+
+
+@dataclass(frozen=True)
+class Drive:
+    """All that acts at joints: the motors, and the passive forces.
+
+    Motor k acts on the spanning coordinate `dofs[k]`, whose position is q[places[k]]; -1 stands for coordinates of
+    joints that have no plain position (a free joint, a ball). `damping`, `stiffness`, `rest` and `place_of` (again
+    places in q) are given for every spanning coordinate.
+    """
+
+    motors: tuple[Motor, ...]
+    dofs: tuple[int, ...]
+    places: tuple[int, ...]
+    damping: Array
+    stiffness: Array
+    rest: Array
+    place_of: tuple[int, ...]
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What kernels depend on."""
+        motors = tuple((m.kind, m.kp, m.kd, m.limit, m.gear, d) for m, d in zip(self.motors, self.dofs, strict=True))
+        return motors, tuple(self.damping), tuple(self.stiffness), tuple(self.rest)
+
+
+def model_motors(tree: ClusterTree) -> list[Motor]:
+    """The motors a model file describes."""
+    actuators = tree.top.mechanism.actuators
+    if not actuators:
+        raise MethodError(f"the model of {tree.top.mechanism.name!r} describes no actuators; give motors=[...]")
+    return [_model_motor(a) for a in actuators]
+
+
+def _model_motor(a: Actuator) -> Motor:
+    """The motor of an actuator; the gain of a torque actuator becomes part of the gear."""
+    if a.coordinate is None:
+        raise MethodError(f"actuator {a.name!r} acts on several coordinates; give motors=[...] instead")
+    low, high = a.force_range
+    gear = a.coordinate.gear * (a.gain[0] if a.kind == "torque" else 1.0)
+    return Motor(a.coordinate.name, a.kind, a.kp, a.kd, max(-low, high), gear)
+
+
+def make_drive(tree: ClusterTree, motors: Sequence[Motor | str] | str | None) -> Drive:
+    """The drive of a robot: None puts a force on every independent coordinate, "model" takes the file's motors."""
+    top = tree.top
+    if isinstance(motors, str):
+        if motors != "model":
+            raise MethodError(f"motors {motors!r} is not None, 'model' or a list of motors")
+        motors = model_motors(tree)
+    if motors is None:
+        motors = [top.coordinates[d] for d in tree.independent_dofs]
+    made = tuple(m if isinstance(m, Motor) else Motor(m) for m in motors)
+    index = {name: d for d, name in enumerate(top.coordinates)}
+    for m in made:
+        if m.joint not in index:
+            raise unknown("coordinate", m.joint, index)
+    dofs = tuple(index[m.joint] for m in made)
+    place_of = _places(top)
+    for m, d in zip(made, dofs, strict=True):
+        if LAWS[m.kind].needs_position and place_of[d] < 0:
+            raise MethodError(f"coordinate {m.joint!r} has no plain position; a position servo needs one")
+
+    def per_coordinate(name: str) -> Array:
+        return np.array([getattr(j, name) for j in top.joints for _ in range(j.type.nv)], dtype=float)
+
+    plain = np.array([p >= 0 for p in place_of])
+    return Drive(
+        made, dofs, tuple(place_of[d] for d in dofs), per_coordinate("damping"), per_coordinate("stiffness") * plain,
+        per_coordinate("rest"), place_of,
+    )  # fmt: skip
+
+
+def _places(top: Topology) -> tuple[int, ...]:
+    """Place in q of every spanning velocity whose joint has as many positions as velocities, else -1."""
+    out: list[int] = []
+    for t, a in zip(top.types, top.q_of, strict=True):
+        out += list(range(a.start, a.stop)) if t.nq == t.nv else [-1] * t.nv
+    return tuple(out)
+
+
+def joint_forces(drive: Drive, q: Array, qd: Array, u: Array) -> Array:
+    """Forces on all spanning coordinates: damping, springs and motors under the controls u."""
+    f = np.zeros(len(qd), dtype=np.result_type(q, qd, u))
+    for d in range(len(qd)):
+        s, damping = drive.stiffness[d], drive.damping[d]
+        if damping:
+            f[d] = f[d] - damping * qd[d]
+        if s:
+            f[d] = f[d] - s * (q[drive.place_of[d]] - drive.rest[d])
+    for k, (motor, d, place) in enumerate(zip(drive.motors, drive.dofs, drive.places, strict=True)):
+        f[d] = f[d] + motor_force(motor, u[k], q[place] if place >= 0 else 0.0, qd[d])
+    return f
+
+
+def motor_force(motor: Motor, u: Any, q: Any, qd: Any) -> Any:
+    """The force of one motor on its coordinate, for the control u, at position q and rate qd."""
+    q, qd = motor.gear * q, motor.gear * qd
+    f = LAWS[motor.kind].force(motor, u, q, qd)
+    if np.isfinite(motor.limit):
+        f = sc.minimum(sc.maximum(f, -motor.limit), motor.limit)
+    return motor.gear * f
+
+
+def spring_energy(drive: Drive, q: Array) -> Array | float:
+    """Energy stored in the joints' springs [J] at positions (..., nq)."""
+    total: Array | float = 0.0
+    for d in np.flatnonzero(drive.stiffness):
+        total = total + 0.5 * drive.stiffness[d] * (q[..., drive.place_of[d]] - drive.rest[d]) ** 2
+    return total
+
+
+def implicit_tree(tree: ClusterTree, drive: Drive, h: float) -> ClusterTree:
+    """The tree with the armature that an implicit step of length h adds to its joints by (1)."""
+    extra = h * drive.damping + 0.25 * h * h * drive.stiffness
+    for motor, d in zip(drive.motors, drive.dofs, strict=True):
+        if not np.isfinite(motor.limit):
+            extra[d] += motor.gear**2 * LAWS[motor.kind].armature(motor, h)
+    if not np.any(extra):
+        return tree
+    return tree.with_topology(replace(tree.top, armature=tree.top.armature + extra))

@@ -1,0 +1,50 @@
+"""Controls of a rollout: held, a table over time, a table per batch row, or a function of time and state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kinloop.errors import MethodError, ShapeError
+from kinloop.inputs import checked
+from kinloop.sim.state import State
+from kinloop.spatial.transform import Array
+
+ControlFunction = Callable[[float, State], ArrayLike]
+"""(time since the start [s], states of all batch rows) -> controls (nu,) or (B, nu)."""
+
+
+def as_controls(
+    controls: ArrayLike | ControlFunction | None, steps: int | None, state: State, nu: int
+) -> tuple[Array | ControlFunction, int, State]:
+    """Controls (B, T, nu), T = 1 where they are held, or a function; the number of steps; the states they move.
+
+    `controls` is None, (nu,) held, (T, nu) for all batch rows, (B, T, nu), or a function. One state under controls for
+    several rows is repeated.
+    """
+    if callable(controls):
+        if steps is None:
+            raise MethodError("a control function needs steps=, the number of steps to take")
+        return controls, int(steps), state
+    u = checked("controls", np.zeros(nu) if controls is None else controls, nu)
+    if u.ndim > 3:
+        raise ShapeError(f"controls must have shape (nu,), (T, nu) or (B, T, nu), received {u.shape}")
+    steps = int(steps) if steps is not None else (u.shape[-2] if u.ndim > 1 else 0)
+    if steps < 1:
+        raise MethodError("say how many steps to take: steps=, or controls with a time axis (T, nu)")
+    if u.ndim > 1 and u.shape[-2] not in (1, steps) and u.shape[-2] < steps:
+        raise ShapeError(f"controls have {u.shape[-2]} steps, {steps} are asked for")
+    u = u if u.ndim == 3 else u[None] if u.ndim == 2 else u[None, None]
+    rows = max(len(state), len(u))
+    if len(state) not in (1, rows) or len(u) not in (1, rows):
+        raise ShapeError(f"{len(state)} states and controls for {len(u)} rows do not match")
+    if len(state) < rows:
+        state = state.repeated(rows)
+    return np.broadcast_to(u, (rows, *u.shape[1:])), steps, state
+
+
+def ask(function: ControlFunction, t: float, state: State, nu: int) -> Array:
+    """What a control function says at the time t, (B, 1, nu)."""
+    return np.broadcast_to(checked("u", function(t, state), nu), (len(state), nu))[:, None]

@@ -1,0 +1,64 @@
+"""Integrators with steps of fixed length: one kernel call moves a whole batch by many steps."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+from kinloop.sim.batch import Batch
+from kinloop.sim.controls import ControlFunction, ask
+from kinloop.sim.integrators.integrator import IntegratorOptions, Progress
+from kinloop.sim.recorder import Recorder
+from kinloop.sim.stepper import Moved, System
+from kinloop.spatial.transform import Array
+
+CHUNK = 250
+"""Steps in one kernel call, about: enough that Python's part does not count, few enough to report progress."""
+
+
+class FixedStep(ABC):
+    """An `Integrator` and a `StepMethod`: what takes steps of length dt, in kernels."""
+
+    name: ClassVar[str]
+    has_contact: ClassVar[bool] = False
+
+    @classmethod
+    def make(cls, options: IntegratorOptions) -> Self:
+        return cls()
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return (self.name,)
+
+    def memory_size(self, system: System) -> int:
+        return 0
+
+    def prepared(self, system: System) -> System:
+        """The system whose inertia the step uses: forces that are taken implicitly add to it."""
+        return system
+
+    @abstractmethod
+    def step(self, system: System, q: Array, v: Array, qd: Array, memory: Array, u: Array) -> Moved:
+        """One step of one row of a prepared system under the controls u, on numbers or symbols."""
+
+    def run(
+        self,
+        batch: Batch,
+        u: Array | ControlFunction,
+        steps: int,
+        recorder: Recorder,
+        threads: int | None,
+        progress: Progress | None,
+    ) -> dict[str, Any]:
+        """Chunk by chunk; a control function is asked before every step."""
+        chunk = 1 if callable(u) else max(recorder.every, CHUNK // recorder.every * recorder.every)
+        for start in range(0, steps, chunk):
+            n = min(chunk, steps - start)
+            if callable(u):
+                control = ask(u, start * batch.dt, batch.read(), batch.nu)
+            else:
+                control = u if u.shape[1] == 1 else u[:, start : start + n]
+            batch.advance(control, start, n, recorder, threads)
+            if progress is not None:
+                progress(start + n, steps)
+        return {}

@@ -1,0 +1,39 @@
+"""Velocities of free joints in axes that do not turn.
+
+A free joint writes its linear velocity in the axes of its own turning body. During a step it is better written in the
+axes which the body has at the middle of the step, so that turning and gravity do not mix. All other coordinates are
+the same in both.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kinloop.clusters import ClusterTree
+from kinloop.model.joints import Free
+from kinloop.spatial.transform import Array, cross
+
+
+def transport(tree: ClusterTree, v: Array) -> Array:
+    """w x v of free joints: what their linear acceleration in fixed axes has beyond that in body axes; else zero."""
+    out = np.zeros(tree.nv, dtype=v.dtype)
+    for a in _free_starts(tree):
+        out[a + 3 : a + 6] = cross(v[a : a + 3], v[a + 3 : a + 6])
+    return out
+
+
+def turned(tree: ClusterTree, v: Array, h: float) -> Array:
+    """v with the linear velocity of free joints written in the axes that the body will have a time h later.
+
+    By Cayley's map, which is a rotation: a velocity written anew keeps its length.
+    """
+    out = np.array(v)
+    for a in _free_starts(tree):
+        t, x = (-0.5 * h) * v[a : a + 3], v[a + 3 : a + 6]
+        out[a + 3 : a + 6] = x + (2.0 / (1.0 + t @ t)) * cross(t, x + cross(t, x))
+    return out
+
+
+def _free_starts(tree: ClusterTree) -> list[int]:
+    """Where the six velocities of each free joint begin in v."""
+    return [c.v.start for c in tree if not c.parts and isinstance(tree.top.types[c.bodies[0]], Free)]

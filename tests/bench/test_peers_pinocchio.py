@@ -1,0 +1,41 @@
+"""Pinocchio agrees with dense_kkt on trees, loops and gears."""
+
+import numpy as np
+import pytest
+
+from kinloop import robots
+from kinloop.bench import peers_pinocchio
+from kinloop.bench.contenders import relative_error
+from kinloop.bench.peers import make_problem, missing
+
+pytestmark = pytest.mark.skipif("pinocchio" in missing(), reason="pip install 'kinloop[peers]'")
+
+
+def exact(x):
+    return x.robot.forward_dynamics(x.q, x.v, x.tau, method="dense_kkt")
+
+
+@pytest.mark.parametrize("name", ["double_pendulum", "four_bar", "six_bar", "bricard", "wishbone", "skid_rover"])
+def test_pinocchio_agrees(name):
+    x = make_problem(robots.load(name))
+    found = {p.name: relative_error(p.result(), exact(x)) for p in peers_pinocchio.forward_peers(x)}
+    assert found
+    lcaba = found.pop("pinocchio lcaba", 0.0)  # stops at its proximal tolerance
+    assert lcaba < 1e-7 and max(found.values(), default=0.0) < 1e-11
+
+
+def test_pinocchio_answers_again_what_it_answered_first():
+    x = make_problem(robots.load("four_bar_chain", links=3))
+    peers = peers_pinocchio.forward_peers(x)
+    first = [p.result() for p in peers]
+    for p, a in zip(peers, first, strict=True):
+        np.testing.assert_allclose(p.result(), a, rtol=1e-12)
+
+
+def test_pinocchio_gears_are_mimic_joints():
+    robot = robots.load("geared_chain", links=3)
+    x, a = make_problem(robot), np.ones(3)
+    (rnea,) = peers_pinocchio.inverse_peers(x, a)
+    assert relative_error(rnea.result(), robot.inverse_dynamics(x.q, x.v, a, method="dense_kkt")) < 1e-12
+    (crba,) = peers_pinocchio.mass_peers(x)
+    assert relative_error(crba.result(), robot.mass_matrix(x.q, method="dense_kkt")) < 1e-12

@@ -1,0 +1,39 @@
+"""The table of a run."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from kinloop.cli.run_summary import summary
+from kinloop.cli.timed_run import Run
+
+
+def lines(**changes):
+    rollout = SimpleNamespace(
+        t=np.array([0.1, 0.2]), stopped=np.array([np.inf, 0.15]), single=False, records={"energy", "loop_error"},
+        chart_changes=np.array([1, 2]), singular=np.array([False, False]), diverged=np.array([False, False]),
+    )  # fmt: skip
+    data = {"energy": np.array([[3.0, 2.0], [3.0, 1.0]]), "loop_error": np.array([[[1e-15], [2e-15]]] * 2)}
+    rollout.__dict__.update(changes)
+    made = type("Rollout", (SimpleNamespace,), {"__getitem__": lambda self, name: data[name]})(**rollout.__dict__)
+    sim = SimpleNamespace(robot=SimpleNamespace(name="robot"), dt=1e-3, contact=None)
+    table = summary(Run(sim, made, 1.5, 2.0, 200, 2), ("motors", 3, "servos"))
+    columns = [[str(cell) for cell in column.cells] for column in table.columns]
+    return {name: (value, unit) for name, value, unit in zip(*columns, strict=True)}
+
+
+def test_a_run_is_summed_up():
+    found = lines()
+    assert found["rows"] == ("2", "simulated side by side")
+    assert found["rate"] == ("200", "steps/s")
+    assert found["motors"] == ("3", "servos")
+    assert found["energy at start, at end"] == ("3, 2", "J, first row")
+    assert found["loops open by at most"] == ("2.0e-15", "m, rad")
+    assert found["changes of chart"][0] == "3"
+    assert not {"near singular", "stopped"} & set(found)
+
+
+def test_what_went_wrong_is_told():
+    found = lines(singular=np.array([True, False]), diverged=np.array([False, True]))
+    assert found["near singular"][0] == "1"
+    assert found["stopped"] == ("1", "rows that diverged or could not be closed, from 0.15 s on")

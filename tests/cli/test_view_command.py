@@ -1,0 +1,19 @@
+"""`kinloop view`: a page or a live view."""
+
+import re
+
+
+def test_view_writes_a_page(run, tmp_path):
+    status, out, _ = run("view", "bennett", "--html", str(tmp_path / "b.html"), "--seconds", "0.2")
+    assert status == 0
+    assert out.strip().endswith("b.html")
+    assert "__VISER_EMBED_DATA__" in (tmp_path / "b.html").read_text(encoding="utf-8")
+
+
+def test_view_serves_until_interrupted(run, monkeypatch):
+    from kinloop.viewer import Viewer
+
+    monkeypatch.setattr(Viewer, "wait", Viewer.stop)
+    status, out, _ = run("view", "four_bar", "--port", "0")
+    assert status == 0
+    assert re.match(r"four_bar is at http://127.0.0.1:\d+", out)

@@ -1,0 +1,42 @@
+"""What nothing but a gated loop needs is left out with it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from kinloop.compiler.plan.gates import find_gates
+
+# Values: 0 and 1 are inputs, 2 says whether the loop is wanted; the loop 9 carries its first argument.
+OPERATIONS = {
+    2: ("lt", (0, 1)),
+    3: ("mul", (0, 0)),
+    4: ("add", (3, 1)),
+    5: ("sub", (0, 1)),
+    6: ("sqrt", (5,)),
+    9: ("loop", (0, 2, 4, 6)),
+    10: ("pick", (9,)),
+}
+LOOP = SimpleNamespace(carried=1, gate=1)
+
+
+def test_operations_that_end_in_one_loop_get_its_gate():
+    gates = find_gates(OPERATIONS, {9: LOOP}, [10])
+    assert {k: gates[k] for k in OPERATIONS if k in gates} == {3: 2, 4: 2, 5: 2, 6: 2}
+
+
+def test_what_is_needed_elsewhere_too_is_always_computed():
+    assert set(find_gates(OPERATIONS, {9: LOOP}, [10, 3])) & set(OPERATIONS) == {4, 5, 6}
+    again = {**OPERATIONS, 11: ("sin", (6,))}
+    assert set(find_gates(again, {9: LOOP}, [10, 11])) & set(OPERATIONS) == {3, 4}
+
+
+def test_two_loops_with_different_gates_share_nothing():
+    other = {**OPERATIONS, 7: ("lt", (1, 0)), 11: ("loop", (1, 7, 6)), 12: ("pick", (11,))}
+    gates = find_gates(other, {9: LOOP, 11: LOOP}, [10, 12])
+    assert set(gates) & set(OPERATIONS) == {3, 4}
+
+
+def test_a_loop_without_a_gate_or_with_a_constant_one_leaves_nothing_out():
+    assert not find_gates(OPERATIONS, {9: SimpleNamespace(carried=1, gate=None)}, [10])
+    constant = {**OPERATIONS, 9: ("loop", (0, 1.0, 4, 6))}
+    assert not find_gates(constant, {9: LOOP}, [10])

@@ -1,0 +1,80 @@
+"""Many steps in one native call equal the same steps one by one."""
+
+import numpy as np
+import pytest
+
+from kinloop import scalar as sc
+from kinloop.compiler import compile_function
+from kinloop.errors import MethodError, NonFiniteInput, ShapeError
+
+
+@pytest.fixture(scope="module")
+def pendulum():
+    """A damped, driven pendulum: state (angle, rate), a control and a length per step."""
+
+    def step(x, u, length):
+        rate = x[1] + 0.01 * (u[0] - 9.81 / length[0] * sc.sin(x[0]) - 0.1 * x[1])
+        return {"x_next": np.array([x[0] + 0.01 * rate, rate]), "energy": np.array([rate * rate, sc.cos(x[0]), u[0]])}
+
+    return compile_function(sc.trace(step, {"x": 2, "u": 1, "length": 1}), name="pendulum")
+
+
+def one_by_one(kernel, x, controls, length, every):
+    records = []
+    for t in range(controls.shape[-2]):
+        x, energy = kernel(x, controls[..., t, :], length)
+        if (t + 1) % every == 0:
+            records.append(energy)
+    return x, np.stack(records, axis=-2)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 4, 7, 64])
+@pytest.mark.parametrize("every", [1, 5])
+def test_iterating_equals_stepping_bit_for_bit(pendulum, rows, every):
+    rng = np.random.default_rng(rows)
+    x, controls = rng.normal(size=(rows, 2)), rng.normal(size=(rows, 50, 1))
+    length = rng.uniform(0.5, 2, size=(rows, 1))
+    out = pendulum.iterate(
+        x, controls, length, steps=50, feedback={"x": "x_next"}, stepped=("u",), every=every, threads=2
+    )
+    final, records = one_by_one(pendulum, x, controls, length, every)
+    assert np.array_equal(out["x_next"], final)
+    assert np.array_equal(out["energy"], records)
+
+
+def test_one_state_and_shared_controls(pendulum):
+    controls = np.sin(np.arange(20.0))[:, None]
+    alone = pendulum.iterate([0.3, 0.0], controls, [1.0], steps=20, feedback={"x": "x_next"}, stepped=("u",))
+    assert alone["x_next"].shape == (2,)
+    assert alone["energy"].shape == (20, 3)
+    many = pendulum.iterate(
+        np.tile([0.3, 0.0], (5, 1)), controls, [1.0], steps=20, feedback={"x": "x_next"}, stepped=("u",)
+    )
+    assert np.array_equal(many["energy"], np.tile(alone["energy"], (5, 1, 1)))
+
+
+def test_mistakes_are_named(pendulum):
+    good = ([0.3, 0.0], np.zeros((4, 1)), [1.0])
+    with pytest.raises(MethodError, match="feedback 'x': 'energy'"):
+        pendulum.iterate(*good, steps=4, feedback={"x": "energy"}, stepped=("u",))
+    with pytest.raises(ShapeError, match=r"'u' must have shape \(5, 1\)"):
+        pendulum.iterate(*good, steps=5, feedback={"x": "x_next"}, stepped=("u",))
+    with pytest.raises(NonFiniteInput, match="'length'"):
+        pendulum.iterate(good[0], good[1], [np.nan], steps=4, feedback={"x": "x_next"}, stepped=("u",))
+    with pytest.raises(MethodError, match="takes 3 inputs"):
+        pendulum.iterate([0.3, 0.0], steps=4, feedback={"x": "x_next"})
+
+
+def test_another_feedback_in_between_changes_nothing():
+    """The kernel keeps how the last call was wired; the next may be wired otherwise."""
+    swap = compile_function(sc.trace(lambda x, y: {"a": x + y, "b": x - 2.0 * y}, {"x": 2, "y": 2}), cache=False)
+    x, y = np.array([1.0, 2.0]), np.array([3.0, 5.0])
+    wirings = ({"x": "a"}, {"x": "b", "y": "a"}, {"y": "b"}, {"x": "a"})
+    for _ in range(2):
+        for feedback in wirings:
+            state = {"x": x, "y": y}
+            for _ in range(3):
+                out = dict(zip(("a", "b"), swap(state["x"], state["y"])))
+                state = {**state, **{name: out[source] for name, source in feedback.items()}}
+            got = swap.iterate(x, y, steps=3, feedback=feedback)
+            assert all(np.array_equal(got[source], state[name]) for name, source in feedback.items())

@@ -1,0 +1,117 @@
+"""Actuators of MJCF: decoded kinds, a law that gives MuJoCo's forces, and the simulator's motors of them."""
+
+import numpy as np
+import pytest
+from io_samples import MJCF, write
+
+from kinloop.clusters import grow
+from kinloop.errors import MethodError
+from kinloop.io import ModelWarning, load
+from kinloop.sim.actuators import model_motors
+
+mujoco = pytest.importorskip("mujoco")
+
+MANY = """<mujoco><compiler angle="radian"/><worldbody>
+<body name="one"><joint name="j1" axis="0 1 0"/><geom size="0.1" pos="0.2 0 0"/>
+<body name="two" pos="0.4 0 0"><joint name="j2" axis="0 1 0"/><geom size="0.1" pos="0.2 0 0"/></body></body>
+<body name="ball" pos="0 1 0"><joint name="s" type="ball"/><geom size="0.1" pos="0 0 0.2"/></body></worldbody>
+<tendon><fixed name="both"><joint joint="j1" coef="0.5"/><joint joint="j2" coef="-2"/></fixed></tendon>
+<actuator>
+<motor name="motor" joint="j1" gear="5" ctrlrange="-1 1"/>
+<position name="position" joint="j1" kp="10" kv="2" gear="3" forcerange="-4 6"/>
+<velocity name="velocity" joint="j2" kv="3" gear="2"/>
+<general name="offset" joint="j2" gainprm="7" biastype="affine" biasprm="0.5 -7 -1"/>
+<general name="uneven" joint="j2" gainprm="7" biastype="affine" biasprm="0 -2 -1"/>
+<general name="damper" joint="j2" gainprm="0" biastype="affine" biasprm="0 0 -1.5"/>
+<general name="pushed" joint="j2" gainprm="2" biastype="affine" biasprm="0 0 -1"/>
+<general name="scaled" joint="j1" gaintype="affine" gainprm="2 1 0.5"/>
+<motor name="belt" tendon="both" gear="2"/>
+<motor name="about_y" joint="s" gear="0 3 0"/>
+<motor name="about_yz" joint="s" gear="0 3 1"/>
+</actuator></mujoco>"""
+KINDS = {
+    "motor": ("torque", True), "position": ("position", True), "velocity": ("velocity", True),
+    "offset": ("position", False), "uneven": ("position", False), "damper": ("position", True),
+    "pushed": ("velocity", False), "scaled": ("torque", False), "belt": ("torque", True),
+    "about_y": ("torque", True), "about_yz": ("torque", True),
+}  # fmt: skip
+
+
+@pytest.fixture
+def many(tmp_path):
+    path = write(tmp_path, MANY)
+    return load(path), mujoco.MjModel.from_xml_path(str(path))
+
+
+def test_actuators_of_the_sample_are_decoded(tmp_path):
+    ma, pb, vc = load(write(tmp_path, MJCF)).actuators
+    assert (ma.kind, ma.transmission, ma.control_range) == ("torque", (("a", (5.0,)),), (-1.0, 1.0))
+    assert (pb.kind, pb.gain[0], pb.bias[1], pb.kp) == ("position", 10.0, -10.0, 10.0)
+    assert (vc.kind, vc.gain[0], vc.bias[2], vc.kd) == ("velocity", 3.0, -3.0, 3.0)
+    assert all(a.exact and a.force_range == (-np.inf, np.inf) for a in (ma, pb, vc))
+
+
+def test_every_actuator_has_its_kind_and_says_whether_that_is_all(many):
+    m, _ = many
+    assert {a.name: (a.kind, a.exact) for a in m.actuators} == KINDS
+    by_name = {a.name: a for a in m.actuators}
+    assert by_name["belt"].transmission == (("j1", (1.0,)), ("j2", (-4.0,))) and by_name["belt"].coordinate is None
+    assert by_name["about_y"].coordinate == ("s[1]", 3.0) and by_name["about_yz"].coordinate is None
+
+
+def test_the_law_gives_mujocos_forces(many):
+    m, model = many
+    data, rng = mujoco.MjData(model), np.random.default_rng(0)
+    data.qpos[:2], data.qvel[:2], data.ctrl[:] = rng.normal(size=2), rng.normal(size=2), 2 * rng.normal(size=model.nu)
+    mujoco.mj_forward(model, data)
+    q, qd = {"j1": data.qpos[0], "j2": data.qpos[1]}, {"j1": data.qvel[0], "j2": data.qvel[1]}
+    compared = 0
+    for k, a in enumerate(m.actuators):
+        if "s" in a.joints:
+            continue  # a ball has no position that a gear could multiply
+        at = np.array([1.0, *(sum(t.gear[0] * x[t.joint] for t in a.transmission) for x in (q, qd))])
+        force = np.dot(a.gain, at) * np.clip(data.ctrl[k], *a.control_range) + np.dot(a.bias, at)
+        assert np.clip(force, *a.force_range) == pytest.approx(data.actuator_force[k], rel=1e-12), a.name
+        compared += 1
+    assert compared == 9
+
+
+def test_motors_of_the_simulator_are_those_of_the_file(many):
+    m, _ = many
+    keep = tuple(a for a in m.actuators if a.coordinate is not None)
+    motors = {a.name: x for a, x in zip(keep, model_motors(_tree(m, keep)), strict=True)}
+    found = {name: (x.joint, x.kind, x.kp, x.kd, x.limit, x.gear) for name, x in motors.items()}
+    assert found == {
+        "motor": ("j1", "torque", 0.0, 0.0, np.inf, 5.0),
+        "position": ("j1", "position", 10.0, 2.0, 6.0, 3.0),
+        "velocity": ("j2", "velocity", 0.0, 3.0, np.inf, 2.0),
+        "offset": ("j2", "position", 7.0, 1.0, np.inf, 1.0),
+        "uneven": ("j2", "position", 7.0, 1.0, np.inf, 1.0),
+        "damper": ("j2", "position", 0.0, 1.5, np.inf, 1.0),
+        "pushed": ("j2", "velocity", 0.0, 1.0, np.inf, 1.0),
+        "scaled": ("j1", "torque", 0.0, 0.0, np.inf, 2.0),
+        "about_y": ("s[1]", "torque", 0.0, 0.0, np.inf, 3.0),
+    }
+    with pytest.raises(MethodError, match="actuator 'belt' acts on several coordinates"):
+        model_motors(_tree(m, m.actuators))
+
+
+def _tree(m, actuators):
+    from dataclasses import replace
+
+    return grow(replace(m, actuators=actuators))
+
+
+def test_actuators_with_dynamics_of_their_own_are_not_exact(tmp_path):
+    text = MANY.replace('<motor name="motor"', '<general name="motor" dyntype="filter" dynprm="0.1"')
+    with pytest.warns(ModelWarning, match="actuator 'motor': has dynamics of its own"):
+        motor = load(write(tmp_path, text)).actuators[0]
+    assert (motor.kind, motor.exact) == ("torque", False)
+
+
+def test_an_actuator_that_acts_on_no_joint_has_no_transmission(tmp_path):
+    text = MANY.replace('<motor name="motor" joint="j1"', '<motor name="motor" site="tip"')
+    text = text.replace('<body name="two"', '<site name="tip"/><body name="two"')
+    with pytest.warns(ModelWarning, match="does not act through joints"):
+        motor = load(write(tmp_path, text)).actuators[0]
+    assert motor.transmission == () and motor.coordinate is None

@@ -1,0 +1,134 @@
+"""Stops and dry friction of joints."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kinloop as kl
+from kinloop.sim import Plane, Simulator
+from kinloop.sim.actuators import make_drive
+from kinloop.sim.contact import joint_stops as stops
+from kinloop.sim.contact.joint_stops import (
+    BACK,
+    NEAR_STOP,
+    NEVER,
+    JointLimit,
+    JointPath,
+    joint_limits,
+    joint_paths,
+    solve_with_joints,
+)
+from kinloop.sim.smooth_motion import smooth_motion
+from tests.sim.mechanisms import free_box, leg, leg_states, pendulum
+
+H = 1e-3
+
+
+def test_bounds_lead_to_the_stop_in_one_step():
+    limit = JointLimit(0, 0, -0.5, 1.0, 0.0)
+    for x in (-0.49999, 0.3, 0.99):
+        low, high = limit.bounds(x, H)
+        if low < BACK * H:
+            assert x + H * low == pytest.approx(-0.5)
+        assert x + H * high == pytest.approx(1.0)
+
+
+def test_beyond_a_stop_a_joint_comes_back_slowly():
+    limit = JointLimit(0, 0, -0.5, 1.0, 0.0)
+    assert limit.bounds(-0.7, H)[0] == BACK * H and limit.bounds(1.2, H)[1] == -BACK * H
+    close = 1e-3 * BACK * H * H  # nearer than what a step brings back: exactly to the stop
+    assert limit.bounds(-0.5 - close, H)[0] == pytest.approx(close / H, rel=1e-6)
+
+
+def test_joints_without_a_stop_on_one_side_are_free_there():
+    assert JointLimit(0, 0, -np.inf, np.inf, 0.1).bounds(0.0, H) == (-NEVER, NEVER)
+    assert JointLimit(0, 0, 0.0, np.inf, 0.0).bounds(0.5, H) == (-0.5 / H, NEVER)
+
+
+def test_paths_say_where_they_lead():
+    inside = JointPath(1.0, -500.0, 500.0, 0.0)
+    assert inside.inside and not inside.near
+    near = JointPath(500.0 - 0.5 * NEAR_STOP, -500.0, 500.0, 0.0)
+    assert near.inside and near.near
+    assert not JointPath(501.0, -500.0, 500.0, 0.0).inside
+
+
+def test_stops_and_friction_are_found_where_joints_have_them():
+    robot = leg(friction=0.2)
+    found = joint_limits(robot.tree, make_drive(robot.tree, None))
+    assert found == [JointLimit(6, 7, -2.0, 2.0, 0.0), JointLimit(7, 8, 0.1, 1.4, 0.2)]
+    assert joint_limits(free_box().tree, make_drive(free_box().tree, None)) == []
+
+
+def state_of(robot, q, v):
+    drive = make_drive(robot.tree, None)
+    return joint_limits(robot.tree, drive), smooth_motion(robot.tree, drive, q, v, np.zeros(robot.nv))
+
+
+def test_paths_start_half_a_step_before_the_middle():
+    robot = pendulum(lower=-0.5, upper=0.5)
+    q, v, v_free = np.array([0.3]), np.array([2.0]), np.array([2.5])
+    limits, s = state_of(robot, q, v)
+    (path,) = joint_paths(limits, robot.tree, s, q, v, v_free, H)
+    assert path.rate == 2.5 and path.high == pytest.approx((0.5 - (0.3 - 0.5 * H * 2.0)) / H)
+
+
+def test_impulses_of_all_joints_come_back_in_their_order():
+    """Joints with dry friction and mere stops are solved in different lists; what comes out is by joint."""
+    b = kl.Builder("rails", gravity=(0, 0, 0))
+    for k, joint in enumerate(({"upper": 0.0}, {"friction": 2.0}, {"upper": 0.0}, {"friction": 3.0})):
+        b.body(f"b{k}", joint="prismatic", axis="x", mass=1.0 + k, inertia=(1, 1, 1), **joint)
+    robot = b.build()
+    q, v = np.zeros(4), np.array([5.0, 6.0, 7.0, 8.0])
+    limits, s = state_of(robot, q, v)
+    paths = joint_paths(limits, robot.tree, s, q, v, v, H)
+    found, impulses = solve_with_joints(limits, paths, robot.tree, s, [], True, 20, np.zeros(4))
+    # half a step before the middle the stops are half a step away; friction gives what it has
+    np.testing.assert_allclose(impulses, [-2.5 * 1.0, -2.0 * H, -3.5 * 3.0, -3.0 * H], rtol=1e-8)
+    assert len(found.joints) == 2 and len(found.stops) == 2
+
+
+def test_joint_stops_hold():
+    robot = pendulum(lower=-0.5, upper=0.5)
+    r = Simulator(robot, 1e-3).rollout(np.zeros(1), np.array([8.0]), steps=2000, record=("q", "v", "energy"))
+    assert np.max(np.abs(r.q)) <= 0.5 + 1e-6
+    assert np.max(r.q) > 0.49 and np.max(np.diff(r.energy)) < 1e-3
+
+
+@pytest.mark.parametrize("knee", [{}, {"friction": 0.2}])
+def test_stops_that_only_some_rows_reach_change_nothing_for_the_others(knee):
+    robot = leg(**knee)
+    sim = Simulator(robot, 1e-3, ground=Plane(0.7), contacts=["foot"])
+    Q, V = leg_states(robot, 9)
+    many = sim.rollout(Q, V, steps=300, record=("q", "v", "joint_impulse"))
+    assert np.all(many.status == 1)
+    assert np.max(many.q[..., 8]) < 1.4 + 1e-5 and np.min(many.q[..., 8]) > 0.1 - 1e-5
+    stopped = np.abs(many.joint_impulse[..., 1]) > 3e-4  # more than dry friction
+    assert np.any(stopped) and not np.all(np.any(stopped[:, :120], axis=1))
+    for k in range(9):
+        one = sim.rollout(Q[k], V[k], steps=300, record=("q", "v"))
+        assert np.array_equal(many.q[k], one.q) and np.array_equal(many.v[k], one.v)
+
+
+def test_stops_left_out_where_far_are_not_missed(monkeypatch):
+    robot = leg()
+    Q, V = leg_states(robot, 2)
+    Q[0, 8] = 1.38
+    runs = []
+    for near in (stops.NEAR_STOP, 1e20):
+        monkeypatch.setattr(stops, "NEAR_STOP", near)
+        sim = Simulator(kl.Robot(robot.mechanism, backend="numpy"), 1e-3, ground=Plane(0.7), contacts=["foot"])
+        runs.append(sim.rollout(Q, V, steps=6, record=("q", "joint_impulse")))
+    assert np.any(runs[0].joint_impulse[0]) and not np.any(runs[0].joint_impulse[1])
+    assert np.max(np.abs(runs[0].q - runs[1].q)) < 1e-12
+
+
+def test_dry_friction_stops_a_joint_in_finite_time():
+    robot = pendulum(friction=1.0)
+    r = Simulator(robot, 1e-3).rollout(np.array([0.2]), None, steps=100)
+    assert (
+        np.max(np.abs(r.v)) < 1e-15 and np.max(np.abs(r.q - 0.2)) < 1e-15
+    )  # m g l / 2 sin(0.2) = 0.49 N m does not move it
+    r = Simulator(robot, 1e-3).rollout(np.array([1.2]), None, steps=3000)
+    assert np.max(np.abs(r.v[-100:])) < 1e-12 and abs(r.q[-1, 0]) < 0.45

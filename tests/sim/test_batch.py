@@ -1,0 +1,117 @@
+"""Batch rows on their way: none sees another, and a change of charts keeps the spanning state."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kinloop.sim import Simulator, Status
+from kinloop.sim.charts.recharting import rechart
+from kinloop.sim.charts.thresholds import REACH_LIMIT, VOLUME_LIMIT
+from kinloop.sim.recorder import Recorder
+from tests.sim.mechanisms import pendulum, started
+
+
+def swinging(rows=3):
+    robot, q, v = started("rocker_joint")
+    sim = Simulator(robot, 1e-3)
+    return sim, sim.state(q, v * np.linspace(0.4, 1.0, rows)[:, None])
+
+
+def silent(sim, steps, rows):
+    return Recorder(sim, (), 1, steps, rows)
+
+
+def test_a_batch_that_has_not_moved_reads_as_it_began():
+    sim, state = swinging()
+    batch = sim.batch(state)
+    again = batch.read()
+    np.testing.assert_allclose(again.qd, state.qd, rtol=1e-13)
+    assert np.array_equal(again.q, state.q) and np.array_equal(again.t, state.t) and np.all(again.ok)
+    assert len(batch) == 3 and batch.nu == sim.nu and batch.dt == sim.dt
+    batch.state.q[:] = 0.0
+    assert np.any(state.q), "the state it began with is its own"
+
+
+def test_steps_may_be_taken_in_any_portions():
+    sim, state = swinging()
+    u = np.zeros((3, 1, sim.nu))
+    ends = []
+    for cuts in ([120], [50, 70], [1, 118, 1]):
+        batch, done = sim.batch(state), 0
+        for n in cuts:
+            batch.advance(u, done, n, silent(sim, 120, 3), None)
+            done += n
+        assert np.all(batch.watch.steps == 120.0)
+        ends.append(batch.read())
+    for end in ends[1:]:
+        for a, b in zip(end.arrays(), ends[0].arrays(), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_a_row_placed_in_other_charts_keeps_its_spanning_state():
+    sim, state = swinging(2)
+    batch = sim.batch(state)
+    tree = rechart(batch.engine(0).tree, state.q[0])
+    assert tree.independent_dofs != batch.engine(0).tree.independent_dofs
+    batch.watch.status[0] = Status.CHART
+    batch.place(0, tree, state.q[0], state.qd[0])
+    assert batch.chart_changes.tolist() == [1, 0] and len(batch.engines) == 2
+    assert [k.tolist() for k in batch.by_engine()] == [[1], [0]]
+    assert batch.watch.status[0] == Status.RUNNING
+    assert batch.state.v[0] == state.qd[0, tree.independent_dofs]
+    np.testing.assert_allclose(batch.read().qd, state.qd, rtol=1e-12)
+    assert batch.watch.reach_limit[0] >= REACH_LIMIT and batch.watch.volume_limit[0] <= VOLUME_LIMIT
+    batch.rechart(1)
+    assert [k.tolist() for k in batch.by_engine()] == [[0, 1]] and batch.read().charts == batch.engine(0).charts
+
+
+def test_rows_in_different_charts_have_no_common_charts():
+    sim, state = swinging(2)
+    batch = sim.batch(state)
+    assert batch.read().charts == sim.engine().charts
+    batch.rechart(0)
+    assert batch.read().charts is None
+
+
+def test_a_row_that_stopped_before_stays_stopped():
+    sim = Simulator(pendulum(), 1e-3)
+    state = sim.state(np.zeros((2, 1)), np.ones((2, 1)))
+    state.ok[1] = False
+    batch = sim.batch(state)
+    batch.advance(np.zeros((2, 1, 1)), 0, 10, silent(sim, 10, 2), None)
+    end = batch.read()
+    assert end.ok.tolist() == [True, False] and batch.watch.steps.tolist() == [10.0, 0.0]
+    assert end.q[1] == 0.0 and end.q[0] != 0.0
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_change_nothing(threads):
+    sim, state = swinging(5)
+    run = sim.rollout(state=state, steps=60, threads=threads)
+    np.testing.assert_array_equal(run.q, sim.rollout(state=state, steps=60).q)
+
+
+def test_batch_rows_are_bitwise_those_of_single_runs():
+    robot, q, v = started("rocker_joint")
+    sim = Simulator(robot, 1e-3, integrator="rk4")
+    speeds = v * np.linspace(0.3, 1.5, 7)[:, None]
+    batch = sim.rollout(q, speeds, steps=400, record=("q", "v", "qd"))
+    for k in range(len(speeds)):
+        one = sim.rollout(q, speeds[k], steps=400, record=("q", "v", "qd"))
+        for name in ("q", "v", "qd"):
+            assert np.array_equal(batch[name][k], one[name])
+        assert np.array_equal(batch.final.q[k], one.final.q[0])
+
+
+def test_a_diverged_row_is_frozen_and_touches_no_other():
+    robot = pendulum()
+    sim = Simulator(robot, 1e-3)
+    controls = np.zeros((3, 50, 1))
+    controls[1, 20:] = 1e12
+    r = sim.rollout(np.zeros((3, 1)), np.ones((3, 1)), controls)
+    alone = sim.rollout(np.zeros(1), np.ones(1), controls[0])
+    assert r.status.tolist() == [1, 4, 1]
+    assert np.array_equal(r.q[0], alone.q) and np.array_equal(r.q[2], alone.q)
+    assert np.all(np.isfinite(r.q[1])) and np.all(r.q[1, 25:] == r.q[1, -1])
+    assert r.stopped[1] < 0.03 and np.isinf(r.stopped[0])

@@ -1,0 +1,90 @@
+"""What rollouts record: derived quantities in the robot's own coordinates, every so many steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kinloop.errors import KinloopError
+from kinloop.sim import Plane, Simulator, Status
+from kinloop.sim.recorder import CONTACT, DERIVED, Recorder
+from tests.sim.mechanisms import ball, box_on, level, pendulum, started
+
+ALL = ("q", "v", "qd", "energy", "kinetic_energy", "potential_energy", "loop_error")
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit", "adaptive"])
+def test_records_are_what_the_robot_says_of_recorded_states(integrator):
+    robot, q, v = started("rocker_joint")
+    run = Simulator(robot, 1e-3, integrator=integrator).rollout(q, v * [[1.0], [0.6]], steps=60, record=ALL, every=20)
+    assert np.all(run.chart_changes > 0), "states were recorded in other charts than the robot's"
+    assert run.q.shape == (2, 3, 3) and run.loop_error.shape == (2, 3, 1) and run.energy.shape == (2, 3)
+    assert np.array_equal(run.v, run.qd[..., robot.tree.independent_dofs])
+    np.testing.assert_allclose(run.qd, robot.spanning_velocity(run.q, run.v), rtol=1e-6)
+    np.testing.assert_allclose(run.kinetic_energy, robot.kinetic_energy(run.q, run.v), rtol=1e-6)
+    np.testing.assert_allclose(run.potential_energy, robot.potential_energy(run.q), rtol=1e-12)
+    np.testing.assert_array_equal(run.energy, run.kinetic_energy + run.potential_energy)
+    np.testing.assert_allclose(run.loop_error, robot.loop_error(run.q), atol=1e-15)
+    np.testing.assert_array_equal(run.q[:, -1], run.final.q)
+
+
+def test_every_nth_state_is_one_of_all_states():
+    robot, q, v = started("crank_joint")
+    sim = Simulator(robot, 1e-3)
+    full = sim.rollout(q, v, steps=61, record=("q", "qd"))
+    for every in (2, 7, 61):
+        part = sim.rollout(q, v, steps=61, record=("q", "qd"), every=every)
+        assert len(part.t) == 61 // every
+        np.testing.assert_array_equal(part.t, full.t[every - 1 :: every])
+        np.testing.assert_array_equal(part.q, full.q[every - 1 :: every])
+        np.testing.assert_array_equal(part.qd, full.qd[every - 1 :: every])
+
+
+def test_springs_store_energy():
+    robot = pendulum(stiffness=50.0, rest=0.4)
+    run = Simulator(robot, 1e-4).rollout(np.zeros(1), None, steps=100, record=("q", "energy", "potential_energy"))
+    spring = 0.5 * 50.0 * (run.q[:, 0] - 0.4) ** 2
+    np.testing.assert_allclose(run.potential_energy, robot.potential_energy(run.q) + spring, rtol=1e-14)
+    assert np.ptp(run.energy) < 1e-5 * np.max(spring)
+
+
+def test_a_stopped_row_keeps_its_last_values():
+    controls = np.zeros((2, 20, 1))
+    controls[1, 7:] = 1e12
+    run = Simulator(pendulum(), 1e-3).rollout(np.zeros(1), np.ones(1), controls, record=("q", "energy"))
+    assert run.status.tolist() == [Status.RUNNING, Status.DIVERGED]
+    assert np.all(run.q[1, 7:] == run.q[1, 6]) and np.all(run.energy[1, 7:] == run.energy[1, 6])
+    assert run.stopped[1] == pytest.approx(7e-3) and np.all(np.diff(run.q[0, :, 0]) != 0)
+
+
+def test_contact_is_recorded_step_by_step():
+    sim = box_on(Plane())
+    run = sim.rollout(level(0.05), None, steps=30, record=CONTACT, every=10)
+    assert run.contact_force.shape == (3, 8, 3) and run.gap.shape == (3, 8) and run.residual.shape == (3, 1)
+    assert run.joint_impulse.shape == (3, 0)
+    assert run.contact_force[-1, :, 2].sum() == pytest.approx(2.0 * 9.81, rel=1e-6)
+    flying = ball(Plane()).rollout(level(1.1), None, steps=3, record=("contact_force", "gap"))
+    assert not np.any(flying.contact_force) and np.all(np.diff(flying.gap[:, 0]) < 0)
+
+
+def test_times_go_on_from_the_state():
+    sim = Simulator(pendulum(), 1e-2)
+    run = sim.rollout(state=sim.state(np.zeros(1), np.ones(1), t=3.0), steps=6, every=2)
+    np.testing.assert_allclose(run.t, [3.02, 3.04, 3.06])
+    assert run.final.t[0] == pytest.approx(3.06)
+
+
+def test_mistakes_are_named():
+    sim = Simulator(pendulum(), 1e-3)
+    with pytest.raises(KinloopError, match="cannot record 'colour'; this simulator records q, v, qd, energy"):
+        Recorder(sim, ["colour"], 1, 1, 1)
+    with pytest.raises(KinloopError, match="cannot record 'gap'"):
+        Recorder(sim, ["gap"], 1, 1, 1)
+    with pytest.raises(KinloopError, match="every must be at least 1, received 0"):
+        Recorder(sim, ["q"], 0, 1, 1)
+    assert set(DERIVED).isdisjoint(CONTACT)
+
+
+def test_nothing_recorded_costs_nothing():
+    run = Simulator(pendulum(), 1e-3).rollout(np.zeros(1), np.ones(1), steps=5, record=())
+    assert run.records == {} and run.final.q[0, 0] != 0.0

@@ -1,0 +1,137 @@
+"""The simulator's own part: options, states to start from, single steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kinloop as kl
+from kinloop.errors import KinloopError, LoopNotClosed, MethodError, ShapeError, SingularConfiguration
+from kinloop.sim import Plane, Simulator, State
+from tests.sim.mechanisms import box_on, crank_rocker, level, pendulum, started
+
+
+def test_a_state_is_made_of_independent_or_spanning_velocities():
+    robot, q, v = started("crank_joint")
+    sim = Simulator(robot)
+    a = sim.state(q, v, t=2.0)
+    b = sim.state(q, qd=robot.spanning_velocity(q, v))
+    np.testing.assert_array_equal(a.qd, b.qd)
+    np.testing.assert_array_equal(a.qd[0], robot.spanning_velocity(q, v))
+    assert a.t == [2.0] and b.t == [0.0] and np.all(a.ok) and not np.any(a.memory) and a.charts is None
+
+
+def test_states_broadcast():
+    robot, q, v = started("crank_joint")
+    sim = Simulator(robot)
+    many = sim.state(q, v * np.ones((3, 1)), t=[0.0, 1.0, 2.0])
+    assert len(many) == 3 and many.q.shape == (3, 3) and many.t.tolist() == [0.0, 1.0, 2.0]
+    assert len(sim.state(np.stack([q, q]), v)) == 2 and len(sim.state()) == 1
+    assert np.array_equal(sim.state().q[0], robot.neutral()) and not np.any(sim.state().qd)
+
+
+def test_states_that_are_none_are_refused():
+    robot, q, _ = started("crank_joint")
+    sim = Simulator(robot)
+    with pytest.raises(LoopNotClosed, match="loop 'pin' is open by"):
+        sim.state(q + 0.1)
+    with pytest.raises(ShapeError, match=r"q must have shape \(3,\)"):
+        sim.state(np.zeros(2))
+    flat = kl.robots.load("four_bar")
+    with pytest.raises(SingularConfiguration, match=r"at q of row 1 the coordinates .* give the velocities .* as qd="):
+        Simulator(flat).state(np.stack([flat.close(np.array([0.5, 0.5, -0.5])), np.zeros(3)]), np.ones(1))
+
+
+def test_engines_are_made_once_per_choice_of_charts():
+    sim = Simulator(crank_rocker())
+    assert sim.engine() is sim.engine() is sim.engine(sim.engine().tree)
+    assert sim.engine(crank_rocker("rocker_joint").tree) is not sim.engine()
+
+
+def test_a_step_of_many_rows_is_that_of_each():
+    robot, q, v = started("crank_joint")
+    sim = Simulator(robot, 1e-3)
+    many = sim.step(sim.state(q, v * np.array([[0.5], [1.0]])), np.array([[0.1], [-0.2]]))
+    for k, (speed, u) in enumerate(((0.5, 0.1), (1.0, -0.2))):
+        one = sim.step(sim.state(q, speed * v), [u])
+        for a, b in zip(many.arrays(), one.arrays(), strict=True):
+            np.testing.assert_array_equal(a[k], b[0])
+
+
+def test_a_step_in_which_charts_change_is_taken_all_the_same():
+    robot, q, v = started("rocker_joint")
+    sim = Simulator(robot, 1e-3)
+    state = sim.step(sim.state(q, v))
+    assert state.ok[0] and state.charts not in (None, sim.engine().charts), "it goes on in the charts it got"
+    again = sim.step(state)
+    run = sim.rollout(q, v, steps=2)
+    np.testing.assert_allclose(again.q[0], run.q[-1], rtol=0, atol=1e-12)
+
+
+def test_a_stopped_row_stays_where_it_is():
+    sim = Simulator(pendulum(), 1e-3)
+    s = sim.state(np.zeros((2, 1)), np.ones((2, 1)))
+    half = State(s.q, s.qd, s.t, np.array([True, False]), s.memory)
+    after = sim.step(half)
+    assert after.ok.tolist() == [True, False] and after.q[1] == 0.0 and after.q[0] > 0.0
+
+
+def test_names_and_number_of_controls():
+    sim = Simulator(crank_rocker(), motors=["rocker_joint", "crank_joint"])
+    assert sim.nu == 2 and sim.control_names == ["rocker_joint", "crank_joint"]
+
+
+def test_a_rollout_goes_on_where_another_ended():
+    sim = box_on(Plane(0.5))
+    v = np.array([1.0, 0.5, -0.3, 0.5, 0.0, -1.0])
+    whole = sim.rollout(level(0.1), v, steps=80)
+    first = sim.rollout(level(0.1), v, steps=50)
+    rest = sim.rollout(state=first.final, steps=30)
+    np.testing.assert_allclose(rest.q[0], whole.q[50:], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"dt": -1e-3}, "dt must be a positive number of seconds, received -0.001"),
+        ({"dt": np.inf}, "dt must be a positive number of seconds"),
+        ({"substeps": 0}, "substeps must be at least 1, received 0"),
+        ({"integrator": "euler"}, "integrator 'euler' is not one of"),
+        ({"motors": "all"}, "motors 'all' is not None"),
+    ],
+)
+def test_options_that_are_none_are_refused(options, words):
+    with pytest.raises(MethodError, match=words):
+        Simulator(pendulum(), **options)
+
+
+def test_step_is_the_first_of_a_rollout():
+    robot, q, v = started("crank_joint")
+    sim = Simulator(robot, 1e-3)
+    s = sim.step(sim.step(sim.state(q, v)), np.zeros(1))
+    r = sim.rollout(q, v, steps=2)
+    assert np.max(np.abs(s.q[0] - r.q[-1])) < 1e-12 and s.t[0] == pytest.approx(2e-3)
+
+
+def test_numpy_path_gives_what_kernels_give():
+    robot, q, v = started("crank_joint")
+    plain = kl.Robot(robot.mechanism, backend="numpy")
+    for integrator in ("semi_implicit", "rk4"):
+        a = Simulator(robot, 1e-3, integrator=integrator).rollout(q, v, steps=5)
+        b = Simulator(plain, 1e-3, integrator=integrator).rollout(q, v, steps=5)
+        assert np.max(np.abs(a.q - b.q)) < 1e-13 and np.max(np.abs(a.v - b.v)) < 1e-12
+
+
+def test_mistakes_are_named():
+    robot = pendulum()
+    with pytest.raises(KinloopError, match="integrator"):
+        Simulator(robot, integrator="euler")
+    with pytest.raises(KinloopError, match="dt"):
+        Simulator(robot, dt=0.0)
+    sim = Simulator(robot)
+    with pytest.raises(KinloopError, match="steps"):
+        sim.rollout(None, None)
+    with pytest.raises(KinloopError, match="record"):
+        sim.rollout(None, None, steps=1, record=["colour"])
+    with pytest.raises(KinloopError, match="coordinate"):
+        Simulator(robot, motors=["nothing"])

@@ -1,0 +1,37 @@
+"""Batches of states."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+
+from kinloop.sim import State
+
+
+def two():
+    return State(
+        np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0], [6.0]]), np.array([0.1, 0.2]), np.array([True, False]),
+        np.array([[7.0], [8.0]]), ("charts",),
+    )  # fmt: skip
+
+
+def test_repeated_is_the_first_row_many_times():
+    s = two()
+    r = s.repeated(3)
+    assert len(s) == 2 and len(r) == 3 and r.charts == s.charts
+    for many, one in zip(r.arrays(), s.arrays(), strict=True):
+        assert np.array_equal(many, np.stack([one[0]] * 3))
+        many[:] = 0
+    assert s.q[0, 0] == 1.0, "copies, not views"
+
+
+def test_arrays_are_what_is_said_per_row():
+    s = two()
+    assert [a is b for a, b in zip(s.arrays(), (s.q, s.qd, s.t, s.ok, s.memory), strict=True)] == [True] * 5
+
+
+def test_a_state_does_not_change():
+    with pytest.raises(FrozenInstanceError):
+        two().q = np.zeros((2, 2))

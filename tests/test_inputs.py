@@ -1,0 +1,73 @@
+"""What users hand over is checked in one place: shapes, kinds, finite numbers, wrenches, how many arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kinloop as kl
+from kinloop.algorithms.quantities import ask
+from kinloop.errors import MethodError, NonFiniteInput, ShapeError
+from kinloop.inputs import checked, checked_inputs, checked_wrenches
+
+
+@pytest.fixture(scope="module")
+def robot() -> kl.Robot:
+    return kl.Robot(kl.robots.mechanism("four_bar"), backend="numpy")
+
+
+def test_lists_integers_and_batches_become_float_arrays():
+    assert checked("q", [1, 2, 3], 3).dtype == float
+    assert checked("q", np.zeros((4, 2, 3), dtype=np.float32), 3).shape == (4, 2, 3)
+    x = np.zeros(3)
+    assert checked("q", x, 3) is x
+    assert checked("q", np.zeros((0, 3)), 3).shape == (0, 3)
+
+
+def test_wrong_shapes_and_kinds_are_refused_with_what_was_expected_and_received():
+    with pytest.raises(ShapeError, match=r"q must have shape \(3,\) or \(\.\.\., 3\), received \(4,\)"):
+        checked("q", np.zeros(4), 3)
+    with pytest.raises(ShapeError, match=r"received \(\)"):
+        checked("q", 1.0, 3)
+    with pytest.raises(ShapeError, match=r"q must be real numbers of shape \(\.\.\., 3\), received str"):
+        checked("q", "upright", 3)
+    with pytest.raises(ShapeError, match=r"f_ext must be real numbers of shape \(\.\.\., 2, 6\), received list"):
+        checked_wrenches([[1.0], "push"], 2)  # type: ignore[list-item]
+    with pytest.raises(ShapeError, match=r"f_ext must have shape \(\.\.\., 2, 6\), one wrench per body, rec.* \(12,\)"):
+        checked_wrenches(np.zeros(12), 2)
+
+
+def test_the_place_of_what_is_not_finite_is_named():
+    with pytest.raises(NonFiniteInput, match="v is nan at index 1; give finite numbers"):
+        checked("v", [0.0, np.nan], 2)
+    with pytest.raises(NonFiniteInput, match=r"v is inf at index \[2, 0\]"):
+        checked("v", [[0.0], [1.0], [np.inf]], 1)
+    f_ext = np.zeros((2, 6))
+    f_ext[1, 2] = -np.inf
+    with pytest.raises(NonFiniteInput, match="f_ext is -inf at index 8"):
+        checked_wrenches(f_ext, 2)
+
+
+def test_wrenches_are_laid_out_body_by_body():
+    f = np.arange(24.0).reshape(2, 2, 6)
+    assert np.array_equal(checked_wrenches(f, 2), f.reshape(2, 12))
+
+
+def test_inputs_of_a_request_come_in_the_order_of_its_kernel(robot):
+    q, v = robot.random_state(0)
+    f_ext = np.ones((3, 6))
+    constraints = [kl.Rows(robot.body_names[0], [[0.5, 0, 0, 0, 0, 0]], [2.0])]
+    asked = ask(robot.tree.top, "constrained_dynamics", None, (), constraints, True)
+    given = checked_inputs(robot.tree, asked, (q, v, [1]), f_ext)
+    assert [x.shape for x in given] == [(3,), (1,), (1,), (18,), (2,)]
+    assert np.array_equal(given[-1], [0.5, 2.0])
+
+
+def test_the_wrong_number_of_arrays_is_refused_by_what_is_taken(robot):
+    q, v = robot.random_state(0)
+    with pytest.raises(MethodError, match="forward_dynamics takes q, v, tau; received 2 arrays"):
+        robot.compute("forward_dynamics", q, v)
+    with pytest.raises(MethodError, match="mass_matrix takes q; received 2 arrays"):
+        robot.compute("mass_matrix", q, v)
+    with pytest.raises(ShapeError, match=r"x must have shape \(3,\)"):
+        robot.delassus_solve(q, [kl.Point(robot.body_names[0])], np.zeros(2))

@@ -1,0 +1,31 @@
+"""The page of a recording: path, caption, file."""
+
+from pathlib import Path
+
+import pytest
+
+import kinloop as kl
+from kinloop.errors import MethodError
+from kinloop.viewer.html_page import LEGEND, caption, checked_page_path, write_page
+from kinloop.viewer.robot_look import look
+
+
+def test_pages_are_html():
+    assert checked_page_path("a.HTML") == Path("a.HTML")
+    with pytest.raises(MethodError, match=r"cannot write a recording to 'a.txt'; give a name that ends in .html"):
+        checked_page_path("deep/a.txt")
+
+
+def test_the_caption_names_clusters_and_escapes():
+    robot = kl.robots.load("geared_chain", links=LEGEND + 3)
+    text = caption(robot, look(robot), "a < b", "c > d")
+    assert "a &lt; b" in text and "c &gt; d" in text
+    assert text.count("<i style") == LEGEND and "and 3 clusters more" in text
+    assert "15 degrees of freedom; bodies 30, loops 0, couplings 15" in text
+
+
+def test_a_page_gets_its_title_and_what_lies_over_it(tmp_path):
+    page = "<html><head><title>viser</title></head><body>robot</body></html>"
+    path = write_page(page, "<p>over</p>", "a < b", tmp_path / "deep" / "page.html")
+    expected = "<html><head><title>a &lt; b</title></head><body>robot<p>over</p></body></html>"
+    assert path.read_text(encoding="utf-8") == expected

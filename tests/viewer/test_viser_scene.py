@@ -1,0 +1,42 @@
+"""A robot's nodes in a viser scene."""
+
+import numpy as np
+
+import kinloop as kl
+from kinloop import viewer
+from kinloop.model import Geometry
+from kinloop.viewer.viser_scene import Scene
+from kinloop.viewer.viser_server import running_server
+
+from .recorded_page import messages, nodes
+
+
+def test_every_kind_of_shape_is_drawn(tmp_path):
+    shapes = (
+        Geometry("box", (0.1, 0.2, 0.3)), Geometry("sphere", (0.1,)), Geometry("cylinder", (0.1, 0.3)),
+        Geometry("capsule", (0.1, 0.3)), Geometry("ellipsoid", (0.1, 0.2, 0.3), color=(0, 1, 0, 0.5)),
+        Geometry("plane", (1.0, 1.0)),
+    )  # fmt: skip
+    b = kl.Builder("shapes")
+    b.body("all", joint="free", mass=1.0, inertia=(1, 1, 1), geometry=shapes)
+    robot = b.build()
+    _, found = messages(viewer.record(robot, 0.0, robot.neutral(), tmp_path / "all.html", axes=True))
+    drawn = [n.split("_")[-1] for n in nodes(found) if n.startswith("/robot/00_all/")]
+    assert sorted(drawn) == ["box", "capsule", "cylinder", "ellipsoid", "sphere"]
+
+
+def test_nodes_move_with_the_bodies_and_arrows_with_the_forces():
+    robot = kl.robots.load("double_pendulum")
+    with running_server() as server:
+        scene = Scene(server.scene, robot)
+        q = np.array([0.4, -0.2])
+        scene.move(q)
+        for node, name in zip(scene.bodies, robot.body_names, strict=True):
+            np.testing.assert_allclose(node.position, robot.frame_pose(q, name)[:3, 3], atol=1e-6)
+        points = np.zeros((1, 3))
+        scene.push(points, np.array([[0.0, 0.0, 2 * scene.weight]]))
+        assert scene.arrows.visible
+        tail, tip = scene.arrows.points[0]
+        np.testing.assert_allclose(np.linalg.norm(tip - tail), scene.look.size, rtol=1e-5, err_msg="blows are cut")
+        scene.push(points, np.zeros((1, 3)))
+        assert not scene.arrows.visible
