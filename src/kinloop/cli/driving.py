@@ -115,7 +115,7 @@ def moved_inertias(robot: kl.Robot, q: np.ndarray, names: list[str]) -> np.ndarr
     The motion of unit rate is the one of least energy, springs included, in which a certain body rests: the base,
     or in turn each body that may touch the ground, for a leg that stands there moves the robot. The most counts.
     """
-    plain = kl.Robot(robot.mechanism, "numpy", robot.tree)
+    plain = kl.Robot.from_tree(robot.tree, "numpy")
     top = robot.tree.top
     M, G = plain.mass_matrix(q), plain.spanning_jacobian(q)
     if not (np.all(np.isfinite(M)) and np.all(np.isfinite(G))):
