@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from helpers import assert_agree
-from kinloop.io.shared.failure import Where
 
 import kinloop as kl
 from kinloop.algorithms.trees.kinematics import world_poses
 from kinloop.errors import ModelError
 from kinloop.io.own.write_own import dumps
+from kinloop.io.shared.file_errors import Where
 from kinloop.io.shared.remap_closures import remap_loop
 from kinloop.io.urdf.write_urdf import urdf_plus
 from kinloop.model import WORLD, BodyLoop, Builder, JointType, Loop, LoopRows

@@ -7,9 +7,10 @@ import pytest
 
 import kinloop as kl
 from kinloop.errors import MethodError
+from kinloop.kernels import Interpreted, charts_key
 from kinloop.sim import Motor, Simulator
 from kinloop.sim.charts.recharting import rechart
-from kinloop.sim.engine import FEEDBACK, Engine, Interpreted, charts_key
+from kinloop.sim.engine import FEEDBACK, Engine
 from kinloop.sim.status import Status
 from kinloop.sim.stepper import StepState
 from kinloop.sim.watch import Watch
