@@ -271,7 +271,7 @@ def test_a_kind_that_does_not_say_how_its_ends_move_is_refused_where_that_is_nee
     [
         (tree_joint, "joint type PinInSlot is not one of revolute, prismatic"),
         (loop_joint, "joint type PinInSlot is not one of revolute, prismatic"),
-        (loops, "loop 'floor' is of the kind PointOnPlane, which"),
+        (loops, "loop 'floor' is a PointOnPlane, which"),
     ],
 )
 def test_files_refuse_outside_kinds_by_name(make, culprit, write):
