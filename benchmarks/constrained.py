@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
@@ -36,10 +37,10 @@ def mujoco_held(x: Problem, held: Sequence[MotionConstraint]) -> list[Peer]:
     """mj_forward with welds and connects to the world; soft, and not read back."""
     equalities = ""
     for c in held:
-        body, at = x.robot.frame(c.frame)
-        anchor = " ".join(map(str, at.p))
-        weld = f'<weld body1="b{body}"/>'
-        equalities += weld if isinstance(c, Weld) else f'<connect body1="b{body}" anchor="{anchor}"/>'
+        index, at = x.robot.frame(c.frame)
+        body, anchor = quoteattr(x.robot.body_names[index]), " ".join(map(str, at.p))
+        weld = f"<weld body1={body}/>"
+        equalities += weld if isinstance(c, Weld) else f'<connect body1={body} anchor="{anchor}"/>'
     m = mujoco_robot(x, equalities)
     return [] if m is None else [Peer("mujoco mj_forward", lambda: m.mujoco.mj_forward(m.model, m.data), None)]
 

@@ -27,6 +27,12 @@ def drop(reason: str) -> None:
     dropped[reason] += 1
 
 
+def assert_enough(compared: int, least: float, what: str = "cases") -> None:
+    """A law that was compared with next to nothing says nothing: at least so many cases must have been."""
+    used["comparisons where cases were left out"] += compared
+    assert compared >= least, f"only {compared} {what} compared, at least {least:g} expected"
+
+
 def relative(a: Any, b: Any, scale: float = 0.0) -> float:
     """Largest difference, relative to the largest entry of either (or to a larger given scale)."""
     a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)

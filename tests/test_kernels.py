@@ -177,7 +177,8 @@ def test_no_trace_of_a_step_runs_what_its_key_does_not_cover(watched):
         assert engine.step is not None
         assert engine.velocities(q, np.zeros(robot.nv)).shape == (robot.n_spanning,)
         assert engine.loop_error(q).shape == (len(robot.loop_names),)
-    kl.Simulator(robot, integrator="adaptive").field(kl.Simulator(robot, integrator="adaptive").engine())
+    adaptive = kl.Simulator(robot, integrator="adaptive").engine()
+    assert adaptive.rate is not None and adaptive.projection is not None
     engine.tree.rows(next(c for c in engine.tree if c.parts), q)
     from kinloop.viewer.poses import Poses
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers import State, states
+from helpers import State, assert_enough, states
 
 import kinloop as kl
 
@@ -21,15 +21,19 @@ MANY = [pytest.param((100, s), id=f"seeds {s}-{s + 99}", marks=pytest.mark.slow)
 
 @pytest.fixture(scope="session", params=FEW + MANY)
 def block(request: pytest.FixtureRequest) -> list[State]:
-    n, seed = request.param
-    return list(states(n, seed, per=3))
+    return _states(*request.param, per=3)
 
 
 @pytest.fixture(scope="session", params=FEW[::3])
 def small_block(request: pytest.FixtureRequest) -> list[State]:
     """One state per mechanism, for laws that need a trace or another mechanism."""
-    n, seed = request.param
-    return list(states(n, seed, per=1))
+    return _states(*request.param, per=1)
+
+
+def _states(n: int, seed: int, per: int) -> list[State]:
+    found = list(states(n, seed, per=per))
+    assert_enough(len(found), 0.9 * n * per, "states")
+    return found
 
 
 @pytest.fixture(scope="module")

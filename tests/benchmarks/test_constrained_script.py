@@ -29,7 +29,7 @@ def test_mujoco_holds_what_is_held(kind):
     x = make_problem(robots.load("serial_chain", links=3))
     (peer,) = constrained.mujoco_held(x, [kind("link-2")])
     peer.call()
-    model = constrained.mujoco_robot(x, '<weld body1="b2"/>').model
+    model = constrained.mujoco_robot(x, '<weld body1="link-2"/>').model
     assert model.neq == 1
 
 

@@ -102,7 +102,7 @@ def random_states(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.n
 
 def double(n: int = 3) -> Kernel:
     """A kernel simple enough to predict: out = 2 x + y."""
-    return compile_function(sc.trace(lambda x, y: 2.0 * x + y, {"x": n, "y": n}, "z"), name="double", cache=False)
+    return compile_function(sc.trace(lambda x, y: {"z": 2.0 * x + y}, {"x": n, "y": n}), name="double", cache=False)
 
 
 def chain(length: int) -> sc.Function:

@@ -16,7 +16,7 @@ SIZES = (1, 7, 64, 4096)
 
 
 def remake_double(n):
-    made = sc.trace(lambda x, y: 2.0 * x + y, {"x": n, "y": n}, "z")
+    made = sc.trace(lambda x, y: {"z": 2.0 * x + y}, {"x": n, "y": n})
     return compile_function(made, name="double", recipe=(remake_double, (n,)), cache=False)
 
 

@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from helpers import assert_agree
-from kinloop.io.shared.failure import Where
 
 import kinloop as kl
 from kinloop.algorithms.trees.kinematics import world_poses
 from kinloop.errors import ModelError
 from kinloop.io.own.write_own import dumps
+from kinloop.io.shared.file_errors import Where
 from kinloop.io.shared.remap_closures import remap_loop
 from kinloop.io.urdf.write_urdf import urdf_plus
 from kinloop.model import WORLD, BodyLoop, Builder, JointType, Loop, LoopRows
@@ -271,7 +271,7 @@ def test_a_kind_that_does_not_say_how_its_ends_move_is_refused_where_that_is_nee
     [
         (tree_joint, "joint type PinInSlot is not one of revolute, prismatic"),
         (loop_joint, "joint type PinInSlot is not one of revolute, prismatic"),
-        (loops, "loop 'floor' is of the kind PointOnPlane, which"),
+        (loops, "loop 'floor' is a PointOnPlane, which"),
     ],
 )
 def test_files_refuse_outside_kinds_by_name(make, culprit, write):

@@ -8,8 +8,9 @@ from kinloop.sim.charts.recharting import rechart
 
 import kinloop as kl
 from kinloop.errors import MethodError
+from kinloop.kernels import Interpreted, charts_key
 from kinloop.sim import Motor, Simulator
-from kinloop.sim.engine import FEEDBACK, Engine, Interpreted, charts_key
+from kinloop.sim.engine import FEEDBACK, Engine
 from kinloop.sim.status import Status
 from kinloop.sim.stepper import StepState
 from kinloop.sim.watch import Watch

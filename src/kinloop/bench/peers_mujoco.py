@@ -65,7 +65,7 @@ class MujocoRobot:
 def mujoco_robot(x: Problem, equalities: str = "") -> MujocoRobot | None:
     """The robot in MuJoCo at the problem's state; None if MuJoCo cannot say it, refuses it, or is not installed.
 
-    `equalities` are further elements of MJCF's <equality>; bodies are named b0, b1, ... by their index.
+    `equalities` are further elements of MJCF's <equality>; bodies have their own names.
     """
     try:
         import mujoco

@@ -2,7 +2,7 @@
 
 The integrator moves the row, and the step is judged: whether the loops closed, whether joints turned too far for the
 method to follow, whether all numbers stayed within bounds. A row whose step fails stays where it is and waits for
-shorter steps; the other rows of the batch never notice.
+shorter steps; the other batch rows never notice.
 """
 
 from __future__ import annotations

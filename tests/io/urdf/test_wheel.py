@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers import assert_enough, drop
 from io_compare import relative
 from io_samples import wheel
 
@@ -88,11 +89,12 @@ def test_at_least_35_files_load_without_any_option():
             try:
                 load(path)
             except ModelError:
+                drop("a file of the wheel that asks for an option")
                 continue
         loaded += 1
     if not wheel(".urdf"):
         pytest.skip("example-robot-data is not installed")
-    assert loaded >= 64
+    assert_enough(loaded, 64, "files loaded and")
 
 
 def test_mimics_have_pinocchios_dynamics():

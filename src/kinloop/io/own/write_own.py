@@ -28,6 +28,7 @@ from kinloop.model import (
     PolynomialCoupling,
     Rod,
 )
+from kinloop.model.joints import registered_name
 from kinloop.spatial import Transform
 
 _REMEDY = "save the mechanism without it and add it again after loading"
@@ -103,18 +104,18 @@ def _joint(j: Joint) -> Entry:
 
 def _joint_type(kind: JointType) -> Entry:
     parameters = {k: list(v) if isinstance(v, tuple) else v for k, v in vars(kind).items()}
-    return {"kind": kind.name, **parameters}
+    return {"kind": registered_name(kind), **parameters}
 
 
 def _loop(loop: Loop) -> Entry:
     match loop:
-        case LoopJoint():
+        case LoopJoint() if type(loop) is LoopJoint:
             return {
                 "kind": "joint", "name": loop.name, "predecessor": loop.predecessor, "successor": loop.successor,
                 "type": _joint_type(loop.type), "predecessor_placement": _pose(loop.predecessor_placement),
                 "successor_placement": _pose(loop.successor_placement),
             }  # fmt: skip
-        case Rod():
+        case Rod() if type(loop) is Rod:
             return {
                 "kind": "rod", "name": loop.name, "predecessor": loop.predecessor, "successor": loop.successor,
                 "predecessor_point": loop.predecessor_point.tolist(), "length": float(loop.length),
@@ -126,9 +127,9 @@ def _loop(loop: Loop) -> Entry:
 def _coupling(c: Coupling) -> Entry:
     ends = {"name": c.name, "dependent": list(c.dependent), "independent": list(c.independent)}
     match c:
-        case LinearCoupling():
+        case LinearCoupling() if type(c) is LinearCoupling:
             return {"kind": "linear", **ends, "matrix": c.matrix.tolist(), "offset": c.offset.tolist()}
-        case PolynomialCoupling():
+        case PolynomialCoupling() if type(c) is PolynomialCoupling:
             return {"kind": "polynomial", **ends, "coefficients": [float(x) for x in c.coefficients]}
     raise cannot_hold(c, "no file can", _REMEDY)
 

@@ -1,6 +1,7 @@
 """Integrators: how states move on in time.
 
 - `integrator`: the protocol of all of them.
+- `history`: accelerations of past steps, which lift a step's order and lead over singular configurations.
 - `fixed_step`: what integrators with steps of length dt share: rollouts of a batch in chunks.
 - `semi_implicit`: the leapfrog, the default, and the only one with contact, joint stops and dry friction.
 - `runge_kutta`: the classical method of order 4.

@@ -107,12 +107,12 @@ def _state(s: State, tree: ClusterTree, e: int, f: int, loop: LoopJoint) -> Rero
         if joint.name != "hung":
             shared.append(joint.name)
             q[new.q_of[i]], qd[new.v_of[i]] = s.q[top.q_of[old]], qd_old[top.v_of[old]]
-            continue
-        f_ext[i] = loop.successor_placement.force_back(s.f_ext[e])
-        q[new.q_of[i]] = joint_position(loop.type, hung)
-        twist = loop.successor_placement.motion(kin.v[e])
-        if f >= 0:
-            twist = twist - loop.predecessor_placement.then(hung).motion(kin.v[f])
-        qd[new.v_of[i]] = np.linalg.lstsq(loop.type.subspace(q[new.q_of[i]]), twist, rcond=None)[0]
+        else:
+            f_ext[i] = loop.successor_placement.force_back(s.f_ext[e])
+            q[new.q_of[i]] = joint_position(loop.type, hung)
+            twist = loop.successor_placement.motion(kin.v[e])
+            if f >= 0:
+                twist = twist - loop.predecessor_placement.then(hung).motion(kin.v[f])
+            qd[new.v_of[i]] = np.linalg.lstsq(loop.type.subspace(q[new.q_of[i]]), twist, rcond=None)[0]
     assert WORLD not in new.mechanism.loops[0].successor
     return Rerooted(tree, q, qd, f_ext, shared)

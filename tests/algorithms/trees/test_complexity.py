@@ -13,7 +13,8 @@ from kinloop import scalar as sc
 from kinloop.algorithms.trees.cluster_aba import cluster_aba
 from kinloop.algorithms.trees.cluster_efpa import cluster_efpa
 from kinloop.algorithms.trees.cluster_rnea import cluster_rnea
-from kinloop.algorithms.witnesses.spanning_tree import lagrange, projection
+from kinloop.algorithms.witnesses.lagrange import lagrange
+from kinloop.algorithms.witnesses.projection import projection
 from kinloop.clusters import ClusterTree, grow
 from kinloop.spatial import Transform
 

@@ -12,7 +12,6 @@ from kinloop.algorithms.trees.cluster_efpa import cluster_efpa
 from kinloop.algorithms.trees.cluster_rnea import cluster_rnea
 from kinloop.algorithms.trees.energy import kinetic_energy, momentum, potential_energy
 from kinloop.algorithms.trees.factorization import inverse_mass_matrix
-from kinloop.algorithms.witnesses.spanning_tree import lagrange, projection
 
 
 def test_traced_dynamics_are_the_numeric_ones(small_block):
@@ -32,19 +31,6 @@ def test_traced_forces_from_outside_reach_every_body(small_block):
         traced = sc.trace(lambda q, v, tau, f, t=tree, n=n: cluster_aba(t, q, v, tau, f.reshape(n, 6)), sizes)
         expected = cluster_aba(tree, s.q, s.v, s.tau, s.f_ext)
         assert_agree(traced(s.q, s.v, s.tau, s.f_ext.ravel()), expected, s.cond, s.name)
-
-
-def test_traced_baselines_are_the_numeric_ones(small_block):
-    for s in small_block[1::3]:
-        tree = s.tree
-        H = cluster_crba(tree, s.q)
-        if not len(H) or any(b.mass == 0 for b in tree.top.bodies):
-            continue
-        sizes = {"q": tree.top.nq, "v": tree.nv, "tau": tree.nv}
-        for algorithm in (projection, lagrange):
-            traced = sc.trace(lambda q, v, tau, f=algorithm, t=tree: f(t, q, v, tau), sizes)
-            expected = algorithm(tree, s.q, s.v, s.tau)
-            assert_agree(traced(s.q, s.v, s.tau), expected, 1e3 * s.cond, f"{algorithm.__name__}, {s.name}")
 
 
 def test_traced_quantities_of_the_position_are_the_numeric_ones(small_block):

@@ -10,10 +10,9 @@ Independent algorithms must agree to a relative difference of 1e3 eps cond (help
 from __future__ import annotations
 
 import numpy as np
-from helpers import State, assert_agree, drop
+from helpers import State, assert_agree, assert_enough, drop
 
 from kinloop.algorithms.trees.cluster_aba import cluster_aba
-from kinloop.algorithms.trees.cluster_crba import cluster_crba
 from kinloop.algorithms.trees.cluster_efpa import cluster_efpa
 from kinloop.algorithms.trees.cluster_rnea import bias_force, cluster_rnea
 from kinloop.algorithms.trees.energy import center_of_mass, kinetic_energy, momentum, potential_energy
@@ -24,13 +23,6 @@ from kinloop.algorithms.witnesses.dense_kkt import (
     dense_kkt,
     dense_mass_matrix,
     dense_osim,
-)
-from kinloop.algorithms.witnesses.spanning_tree import (
-    lagrange,
-    projected_osim,
-    projected_rnea,
-    projection,
-    spanning_tree,
 )
 from kinloop.clusters import conditioning
 
@@ -86,28 +78,10 @@ def test_forward_dynamics_is_the_dense_solution(block):
         assert_agree(dense_kkt(s.tree, s.q, s.v, s.tau, s.f_ext), a, s.cond, s.name, scale)
 
 
-def test_forward_dynamics_is_the_projection(block):
-    for s in block:
-        a = cluster_aba(s.tree, s.q, s.v, s.tau, s.f_ext)
-        assert_agree(projection(s.tree, s.q, s.v, s.tau, s.f_ext), a, s.cond, s.name)
-
-
-def test_forward_dynamics_is_what_multipliers_give(block):
-    for s in block:
-        H = cluster_crba(spanning_tree(s.tree), s.q)
-        cond = float(np.linalg.cond(H)) if len(H) else 1.0
-        if not cond < 1e9:
-            drop("Lagrange multipliers need the inverse of the spanning inertia: a body at a cut is massless")
-            continue
-        a = cluster_aba(s.tree, s.q, s.v, s.tau, s.f_ext)
-        assert_agree(lagrange(s.tree, s.q, s.v, s.tau, s.f_ext), a, s.cond * cond, s.name)
-
-
-def test_inverse_dynamics_is_the_dense_and_the_projected_one(block):
+def test_inverse_dynamics_is_the_dense_one(block):
     for s in block:
         tau = cluster_rnea(s.tree, s.q, s.v, s.a, s.f_ext)
         assert_agree(dense_inverse_dynamics(s.tree, s.q, s.v, s.a, s.f_ext), tau, dense_cond(s), s.name)
-        assert_agree(projected_rnea(s.tree, s.q, s.v, s.a, s.f_ext), tau, s.cond, s.name)
 
 
 def test_inverse_dynamics_is_mass_times_acceleration_and_bias(block):
@@ -129,7 +103,6 @@ def test_inverse_operational_space_inertia_is_the_dense_one(block):
         J = np.concatenate([frame_jacobian(s.tree, s.q, *f) for f in s.frames])
         scale = float(np.max(np.abs(J), initial=0.0)) ** 2 * float(np.linalg.norm(s.M)) ** -1 if s.tree.nv else 1.0
         assert_agree(dense_osim(s.tree, s.q, s.frames), osim, dense_cond(s), s.name, scale)
-        assert_agree(projected_osim(s.tree, s.q, s.frames), osim, s.cond, s.name, scale)
 
 
 def test_spanning_velocities_follow_the_null_space_of_the_loops(block):
@@ -155,9 +128,11 @@ def test_power_of_all_forces_is_the_rate_of_energy(block):
 
 
 def test_in_free_fall_only_gravity_changes_momentum(block):
+    compared = 0
     for s in block:
         top = s.tree.top
         if top.types[0].name != "free" or top.parent.count(-1) > 1:
+            drop("free fall: the robot stands on the ground")
             continue
         tau = s.tau.copy()
         tau[s.tree.clusters[0].v] = 0.0  # joint forces are inner forces, except those of the free base
@@ -167,3 +142,5 @@ def test_in_free_fall_only_gravity_changes_momentum(block):
         expected = np.concatenate([np.cross(center_of_mass(s.tree, s.q), weight), weight])
         scale = float(np.max(np.abs(momentum(s.tree, s.q, s.v)))) * speed(s, a)
         assert_agree(measured, expected, 1e3 * s.cond, s.name, scale)
+        compared += 1
+    assert_enough(compared, len(block) // 5, "falling robots")
