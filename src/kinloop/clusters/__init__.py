@@ -2,6 +2,8 @@
 
 grouping            which bodies belong together
 charts              which coordinates of a cluster are independent, and how the others follow
+tangent_frame       a basis of the motions that loops allow, at any configuration, without naming coordinates
+framing             which tangent frame a cluster gets
 closing             closing of positions and velocities, with all its tolerances
 sampling            closed configurations in general position; what is typical of a cluster's rows
 tree                Cluster, ClusterTree, and how a mechanism becomes one

@@ -1,8 +1,8 @@
 """How near loops are to configurations at which they lose rank, and whether a motion has passed one.
 
 The nearness of a configuration is the smallest pivot of its tangent frames in units of its usual size
-(`clusters.tangent_frame`): about 1 in ordinary configurations, 0 where a loop loses rank. Each loop is judged by itself.
-A motion passes a singular configuration where the nearness goes through zero, as |a + b t| does: with values r0, r1, r2
+(`clusters.tangent_frame`): about 1 in ordinary configurations, 0 where a loop loses rank. Each loop is judged by
+itself. A motion passes a singular configuration where the nearness goes through zero, as |a + b t| does: with values r0, r1, r2
 at three successive steps, the last of which may lie beyond,
 
     r1 + r2 <= (1 + SLACK) (r0 - r1) h2 / h1                                                                    (1)

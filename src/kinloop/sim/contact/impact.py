@@ -97,13 +97,16 @@ class Contact:
         return ground, tuple(c.key for c in self.candidates), tuple(tuple(j) for j in self.joints), self.rounds
 
     def __call__(
-        self, tree: ClusterTree, s: SmoothMotion, q: Array, v: Array, v_free: Array, start: Array, h: Any
+        self, tree: ClusterTree, s: SmoothMotion, q: Array, v: Array, v_free: Array, drift: Array, start: Array, h: Any
     ) -> Hit:
-        """Impulses at the middle q of a step that leads from v to v_free without them, looked for from `start` on."""
-        touches, before, after = self._approach(tree, s, v, v_free, h)
+        """Impulses at the middle q of a step that leads from v to v_free without them, looked for from `start` on.
+
+        The middle was reached by h/2 v and, where accelerations of the steps before are known, by a `drift` besides.
+        """
+        touches, before, after = self._approach(tree, s, v, v_free, drift, h)
         bounce = self._bounce(tree, touches, before, after, h)
         contacts = self._rows(tree, s, touches, before, after, bounce, h)
-        paths = joint_paths(self.joints, tree, s, q, v, v_free, h)
+        paths = joint_paths(self.joints, tree, s, q, v, v_free, drift, h)
         found, stops = solve_with_joints(
             self.joints, paths, tree, s, contacts, self._touching(touches, after, h), self.rounds, start
         )
@@ -114,7 +117,7 @@ class Contact:
         v_next = turned(tree, v_there, 0.5 * h)
         flying = _flying(impulses, paths)
         # from the middle: h/2 v_next in flight, else h v_next from where the step began
-        gone = h * v_there - (0.5 * h) * v
+        gone = h * v_there - (0.5 * h) * v - drift
         travel = np.array([sc.where(flying, (0.5 * h) * a, b) for a, b in zip(v_next, gone, strict=True)])
         if bounce.hit is not False:
             travel = travel - (h * bounce.when) * change
@@ -134,7 +137,7 @@ class Contact:
         return out
 
     def _approach(
-        self, tree: ClusterTree, s: SmoothMotion, v: Array, v_free: Array, h: Any
+        self, tree: ClusterTree, s: SmoothMotion, v: Array, v_free: Array, drift: Array, h: Any
     ) -> tuple[list[Touch], list[Array], list[Array]]:
         """Candidates with their gaps at the start of the step, and their velocities there and at its free end.
 
@@ -144,12 +147,12 @@ class Contact:
         taken from the gap.
         """
         touches = self.touches(tree, s.kin)
-        start, end = (
+        start, end, aside = (
             [t.wrench.T @ x for t, x in zip(touches, self._twists(tree, s.kin, y, touches), strict=True)]
-            for y in (v, v_free)
+            for y in (v, v_free, drift)
         )
         before, after, moved = [], [], []
-        for c, t, u0, u1 in zip(self.candidates, touches, start, end, strict=True):
+        for c, t, u0, u1, x in zip(self.candidates, touches, start, end, aside, strict=True):
             twist, inside = s.kin.v[c.body], t.wrench[3:]  # the axes of the contact, in the body
             w = twist[:3]
             swing = inside.T @ cross(w, twist[3:] + cross(w, np.asarray(c.at)))
@@ -157,7 +160,7 @@ class Contact:
             bend = u0 + h * (t.wrench.T @ s.acc[c.body] + swing + fall) - u1
             before.append(u0 - 0.5 * bend)
             after.append(u1 + 0.5 * bend)
-            moved.append(t._replace(gap=t.gap - (0.5 * h) * u0[0] - (0.375 * h) * bend[0]))
+            moved.append(t._replace(gap=t.gap - (0.5 * h) * u0[0] - x[0] - (0.375 * h) * bend[0]))
         return moved, before, after
 
     def touches(self, tree: ClusterTree, kin: Motion) -> list[Touch]:

@@ -84,16 +84,24 @@ class JointPath(NamedTuple):
 
 
 def joint_paths(
-    joints: list[JointLimit], tree: ClusterTree, s: SmoothMotion, q: Array, v: Array, v_free: Array, h: Any
+    joints: list[JointLimit],
+    tree: ClusterTree,
+    s: SmoothMotion,
+    q: Array,
+    v: Array,
+    v_free: Array,
+    drift: Array,
+    h: Any,
 ) -> list[JointPath]:
-    """Where joints go in a step from v to v_free with its middle at q."""
+    """Where joints go in a step from v to v_free with its middle at q, reached by h/2 v and a drift."""
     was, rates = (
         spanning(tree, s.kin.embedding, v) - (0.5 * h) * s.g,
         spanning(tree, s.kin.embedding, v_free) + (0.5 * h) * s.g,
     )
+    aside = spanning(tree, s.kin.embedding, drift)
     out = []
     for j in joints:
-        x = q[j.place] - 0.5 * h * was[j.dof] if j.place >= 0 else 0.0
+        x = q[j.place] - 0.5 * h * was[j.dof] - aside[j.dof] if j.place >= 0 else 0.0
         out.append(JointPath(rates[j.dof], *j.bounds(x, h), j.friction * h))
     return out
 

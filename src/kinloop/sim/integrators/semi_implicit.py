@@ -97,6 +97,14 @@ def _predicted(tree: ClusterTree, system: System, q: Array, qd: Array, past: Pas
     return closed(tree, middle, past.known < PREDICTED)[0], qd + gained
 
 
+def _drift(tree: ClusterTree, system: System, past: Past, h: Any, s: SmoothMotion) -> Array:
+    """What the predicted middle has beyond half a step with the old velocity, in the coordinates of the middle."""
+    if not system.is_smooth:
+        return np.zeros(tree.nv)
+    w = to_the_middle(len(past.differences))
+    return coordinates(tree, s.kin.embedding, with_followers(tree, (h * h) * combine(w.position, past.differences)))
+
+
 def _at_the_middle(
     tree: ClusterTree, system: System, q: Array, qd: Array, qd_mid: Array, base: Any, u: Array, h: Any,
     turning: Collection[int],
@@ -125,7 +133,7 @@ def _finish(
     v_next, travel = turned(tree, v_free, 0.5 * h), None
     work: Any = 0.0
     if contact:
-        hit = contact(tree, s, middle, here, v_free, past.impulses, h)
+        hit = contact(tree, s, middle, here, v_free, _drift(tree, system, past, h, s), past.impulses, h)
         v_next, travel, records, impulses, flying = hit.v, hit.travel, hit.records, hit.impulses, hit.flying
     differences = updated(a, past.differences, past.known)
     if system.is_smooth:
