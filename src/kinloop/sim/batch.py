@@ -14,7 +14,7 @@ import numpy as np
 from kinloop.sim.engine import Engine
 from kinloop.sim.state import State
 from kinloop.sim.status import Status
-from kinloop.sim.stepper import LARGEST_TURN, MAX_SPEED, StepState
+from kinloop.sim.stepper import StepState
 from kinloop.sim.watch import Watch, begin_watch
 from kinloop.spatial.transform import Array
 
@@ -27,8 +27,14 @@ MOST_PARTS = 2**15
 GROWTH = 1.6
 """How many times as many parts are tried next: steps of other lengths meet other instants."""
 
-ENOUGH = 5.0
-"""A row goes on with as many parts as it last needed until these are so many times too many."""
+FAST = 1e3
+"""Rows that stop at higher speeds [rad/s, m/s] have diverged; slower ones have loops that do not close."""
+
+FEWEST = 8
+"""Parts to begin with."""
+
+SETTLING = 4
+"""Steps that a row goes on in as many parts after it last needed more; then with fewer and fewer."""
 
 
 class Batch:
@@ -42,7 +48,7 @@ class Batch:
         self.watch = Watch.of(self.state.watch)  # views of its columns, to read and to write
         self.watch.status[~state.ok] = Status.DIVERGED
         self.until, self.h = np.zeros((rows, 1)), np.full((rows, 1), dt)
-        self.parts = np.ones(rows, dtype=int)
+        self.parts, self.unsettled = state.pace.T.copy()
         self.substeps = np.zeros(rows, dtype=int)
 
     def __len__(self) -> int:
@@ -55,18 +61,33 @@ class Batch:
     def advance(self, u: Array, start: int, n: int, recorder: Recorder, threads: int | None) -> None:
         """Bring every row from step `start` n steps further under u (B, n or 1, nu)."""
         self.until[:] = start + n
+        self._hold_back()
         self._advance(np.arange(len(self)), u, start, n, recorder, threads)
         while len(waiting := np.flatnonzero(self.watch.has(Status.TOO_LONG))):
-            for k in map(int, waiting):
-                done = int(self.watch.steps[k])
-                at = 0 if u.shape[1] == 1 else done - start
-                self._in_parts(k, u[k, at])
-                if self.watch.status[k] != Status.RUNNING:
-                    continue
-                recorder.fill(self, k, done + 1)
-                if done + 1 < start + n:
-                    rest = u[[k]] if u.shape[1] == 1 else u[[k], at + 1 :]
-                    self._advance(np.array([k]), rest, done + 1, start + n - done - 1, recorder, threads)
+            for group in self._alike(waiting, self.watch.steps, self.parts):
+                done = int(self.watch.steps[group[0]])
+                stepped = self._in_parts(group, u[group, 0 if u.shape[1] == 1 else done - start], threads)
+                recorder.fill(self, stepped, done + 1)
+            self._hold_back()
+            whole = waiting[self.watch.has(Status.RUNNING)[waiting] & (self.watch.steps < self.until[:, 0])[waiting]]
+            for group in self._alike(whole, self.watch.steps):
+                done = int(self.watch.steps[group[0]])
+                rest = u[group] if u.shape[1] == 1 else u[group, done - start :]
+                self._advance(group, rest, done, start + n - done, recorder, threads)
+
+    def _hold_back(self) -> None:
+        """Rows that go in parts wait for their next step."""
+        more = self.watch.has(Status.RUNNING) & (self.parts > 1) & (self.watch.steps < self.until[:, 0])
+        self.watch.status[more] = Status.TOO_LONG
+
+    @staticmethod
+    def _alike(rows: Array, *keys: Array) -> list[Array]:
+        """Rows in groups with equal keys."""
+        if not len(rows):
+            return []
+        _, found = np.unique(np.stack([k[rows] for k in keys]), axis=1, return_inverse=True)
+        group = found.ravel()
+        return [rows[group == g] for g in range(int(group.max()) + 1)]
 
     def _advance(self, k: Array, u: Array, start: int, n: int, recorder: Recorder, threads: int | None) -> None:
         """Bring rows k n steps further, or to where the kernel stops them."""
@@ -77,37 +98,49 @@ class Batch:
         self.state.put(k, state)
         recorder.store(self.engine, k, start, every, kept)
 
-    def _in_parts(self, k: int, u: Array) -> None:
-        """Take one step of row k in equal parts, more and more of them as long as one fails; or stop it for good."""
-        before, parts = self.state.at(np.array([k])), self._first_parts(k)
-        while parts <= MOST_PARTS:
-            watch = before.watch.copy()
-            Watch.of(watch).status[:] = Status.RUNNING
-            until, h = Watch.of(watch).steps[:, None] + float(parts), np.full((1, 1), self.dt / parts)
-            after, _ = self.engine.advance(before._replace(watch=watch), u[None, None], until, h, parts, parts, (), 1)
-            found = Watch.of(after.watch)
-            if found.status[0] == Status.RUNNING:
-                found.steps[:] = self.watch.steps[k] + 1.0
-                self.state.put(np.array([k]), after)
-                self.parts[k], self.substeps[k] = parts, self.substeps[k] + parts
-                return
-            parts = int(np.ceil(GROWTH * parts))
-        self.watch.status[k] = Status.DIVERGED if self._fast(after) else Status.OPEN
+    def _in_parts(self, k: Array, u: Array, threads: int | None) -> Array:
+        """Take one step of rows k, all in as many equal parts; which did. The others try more, or stop for good."""
+        parts = self._first_parts(k)
+        before = self.state.at(k)
+        watch = before.watch.copy()
+        Watch.of(watch).status[:] = Status.RUNNING
+        until, h = Watch.of(watch).steps[:, None] + float(parts), np.full((len(k), 1), self.dt / parts)
+        after, _ = self.engine.advance(before._replace(watch=watch), u[:, None], until, h, parts, parts, (), threads)
+        found = Watch.of(after.watch)
+        good = found.has(Status.RUNNING)
+        found.steps[:] = Watch.of(before.watch).steps + 1.0
+        self.state.put(k[good], after.at(good))
+        self.substeps[k[good]] += parts
+        self.unsettled[k[good]] = np.maximum(0, self.unsettled[k[good]] - 1)
+        self.parts[k[good]] = parts
+        self._try_more(k[~good], parts, after.at(~good))
+        settled = k[good][(self.unsettled[k[good]] == 0) & (self.parts[k[good]] <= 2)]
+        self.parts[settled] = 1
+        stepped: Array = k[good]
+        return stepped
 
-    def _first_parts(self, k: int) -> int:
-        """How many parts to try first: those that worked last if not far too many (equal steps keep their memory)."""
-        fastest = float(np.max(np.abs(self.state.qd[k][self.engine.system.turning]), initial=0.0))
-        needed, parts = self.dt * fastest / LARGEST_TURN, 2
-        while parts < needed or parts < self.parts[k] < ENOUGH * needed:
-            parts = int(np.ceil(GROWTH * parts))
-        return parts
+    def _try_more(self, k: Array, parts: int, where: StepState) -> None:
+        """Rows k failed in so many parts, at these states."""
+        self.unsettled[k] = SETTLING
+        self.parts[k] = int(np.ceil(GROWTH * parts))
+        if parts > MOST_PARTS:
+            self.watch.status[k] = np.where(self._fast(where), Status.DIVERGED, Status.OPEN)
 
-    def _fast(self, state: StepState) -> bool:
-        """Whether what stopped a row is its speed, not its loops."""
-        return bool(np.max(np.abs(state.qd), initial=0.0) > 1e-4 * MAX_SPEED)
+    def _first_parts(self, k: Array) -> int:
+        """In how many parts to try: as many as before, or fewer once the rows have settled in them."""
+        parts = int(self.parts[k[0]])
+        if parts == 1:
+            self.unsettled[k] = SETTLING
+            return FEWEST
+        return parts if np.any(self.unsettled[k]) else max(2, int(parts / GROWTH))
+
+    def _fast(self, state: StepState) -> Array:
+        """Which rows were stopped by their speed, not by their loops."""
+        return np.asarray(np.max(np.abs(state.qd), axis=1, initial=0.0) > FAST)
 
     def read(self) -> State:
         """The states of all rows."""
         q, qd = self.state.q.copy(), self.state.qd.copy()
         time, ok = self.began + self.watch.steps * self.dt, self.watch.has(Status.RUNNING)
-        return State(q, np.asarray(self.engine.reading(q, qd)[0]), time, ok, self.state.memory.copy())
+        pace = np.stack([self.parts, self.unsettled], axis=1)
+        return State(q, np.asarray(self.engine.reading(q, qd)[0]), time, ok, self.state.memory.copy(), pace)

@@ -60,13 +60,13 @@ class Recorder:
         for name, x in self._values(engine, {name: x[:, pick] for name, x in kept.items()}).items():
             self._array(name, x)[np.ix_(k, slots)] = x
 
-    def fill(self, batch: Batch, k: int, done: int) -> None:
-        """Row k was put elsewhere outside a kernel (over a singular configuration): record that state if it is due."""
-        if not self.names or done % self.every or done == 0:
+    def fill(self, batch: Batch, k: Array, done: int) -> None:
+        """Rows k took a step outside the long run of steps: record their states if that is due."""
+        if not self.names or not len(k) or done % self.every or done == 0:
             return
-        q, qd = batch.state.q[[k]][:, None], batch.state.qd[[k]][:, None]
+        q, qd = batch.state.q[k][:, None], batch.state.qd[k][:, None]
         for name, x in self._values(batch.engine, {"q_seen": q, "qd_seen": qd}).items():
-            self._array(name, x)[[k], done // self.every - 1] = x[:, 0]
+            self._array(name, x)[k, done // self.every - 1] = x[:, 0]
 
     def put(self, batch: Batch, k: int, due: Array, found: Sequence[Array]) -> None:
         """States x = (q, qd) of row k at the steps `due`; what is missing repeats the last one."""

@@ -119,7 +119,8 @@ class Simulator:
         q, qd = (np.broadcast_to(x, (rows, x.shape[1])).copy() for x in (q, qd))
         time = np.broadcast_to(np.asarray(t, dtype=float), (rows,)).copy()
         memory = np.zeros((rows, self.method.memory_size(self.engine.system)))
-        return State(q, qd, time, np.ones(rows, dtype=bool), memory)
+        pace = np.tile([self.method.first_parts(self.engine.system), 0], (rows, 1))
+        return State(q, qd, time, np.ones(rows, dtype=bool), memory, pace)
 
     def batch(self, state: State) -> Batch:
         """The batch that begins at a state."""
@@ -142,7 +143,7 @@ class Simulator:
     def _direct(self, state: State, u: Array) -> State | None:
         """One step by a single call of the kernel; None if some batch row needs more than that."""
         engine, rows = self.engine, len(state)
-        if isinstance(engine.step, Interpreted) or not state.ok.all():
+        if isinstance(engine.step, Interpreted) or not state.ok.all() or (state.pace[:, 0] > 1).any():
             return None
         if len(self._beginning) != rows:
             self._beginning = begin_watch(rows)
@@ -153,7 +154,7 @@ class Simulator:
         if not Watch.of(out["watch_next"]).has(Status.RUNNING).all():
             return None
         q, qd, memory = (out[f"{name}_next"].reshape(rows, -1) for name in ("q", "qd", "memory"))
-        return State(q, qd, state.t + self.dt, state.ok, memory)
+        return State(q, qd, state.t + self.dt, state.ok, memory, state.pace)
 
     def rollout(
         self,

@@ -14,7 +14,8 @@ class State:
     """A batch of states: positions q (B, nq) and velocities qd (B, n_spanning) of all joints, time t (B,).
 
     `ok` is False for a batch row that has stopped for good. `memory` (B, n) is what the integrator remembers of
-    the last steps (accelerations, impulses); zeros serve too.
+    the last steps (accelerations, impulses), `pace` (B, 2) in how many parts a row takes its steps, and for how many
+    more at least.
     """
 
     q: Array
@@ -22,15 +23,15 @@ class State:
     t: Array
     ok: Array
     memory: Array
+    pace: Array
 
     def __len__(self) -> int:
         return len(self.q)
 
     def arrays(self) -> tuple[Array, ...]:
-        """Everything that is said per batch row: q, qd, t, ok, memory."""
-        return self.q, self.qd, self.t, self.ok, self.memory
+        """Everything that is said per batch row: q, qd, t, ok, memory, pace."""
+        return self.q, self.qd, self.t, self.ok, self.memory, self.pace
 
     def repeated(self, rows: int) -> State:
         """The first batch row, so many times."""
-        q, qd, t, ok, memory = (np.repeat(x[:1], rows, axis=0) for x in self.arrays())
-        return State(q, qd, t, ok, memory)
+        return State(*(np.repeat(x[:1], rows, axis=0) for x in self.arrays()))

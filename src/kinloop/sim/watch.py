@@ -26,7 +26,7 @@ class Watch(NamedTuple):
     passed: Any
     """1 where the row has passed a singular configuration, else 0."""
     last: Any
-    """The nearness at the step before ..."""
+    """The nearness at the step before; zero where there is none, after which nothing seems passed ..."""
     before_last: Any
     """... and at the one before that."""
     work: Any
@@ -48,5 +48,5 @@ class Watch(NamedTuple):
 
 def begin_watch(rows: int) -> Array:
     """What is watched of batch rows that begin, (rows, fields)."""
-    first = Watch(float(Status.RUNNING), 0.0, 1.0, 0.0, 1.0, 1.0, 0.0)
+    first = Watch(float(Status.RUNNING), 0.0, 1.0, 0.0, 0.0, 0.0, 0.0)
     return np.tile(first.vector(), (rows, 1))

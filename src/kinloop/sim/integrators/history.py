@@ -17,6 +17,7 @@ control) the method begins as the midpoint rule and gains an order with every st
 from __future__ import annotations
 
 from fractions import Fraction
+from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,12 @@ from kinloop.sim.turning_axes import screwed
 from kinloop.spatial.transform import Array
 
 HALF = Fraction(1, 2)
+
+LONGEST = 2.0
+"""Steps that are this many times as long as those before can still be told from them."""
+
+ROUGH = 1e-6
+"""The last term of (2) may move the velocity by this part of itself; a step in which it does more is too long."""
 
 
 class Past(NamedTuple):
@@ -44,16 +51,48 @@ class Past(NamedTuple):
 
 
 def read_past(memory: Array, count: int, n: int, held: Array) -> Past:
-    """A `Past` of `count` differences of n accelerations; none is known after steps that held something else.
+    """A `Past` of `count` differences of n accelerations; `held` are the length of this step and its controls.
 
-    `held` are the step length and the controls.
+    None is known after steps under other controls. After steps of another length the differences are those that (1) has
+    at the middles which steps of this length would have had; far longer steps begin anew.
     """
     differences = [memory[k * n : (k + 1) * n] for k in range(count)]
     known, rest = memory[count * n], memory[count * n + 1 :]
     same: Any = True
-    for a, b in zip(rest[: len(held)], held, strict=True):
+    for a, b in zip(rest[1 : len(held)], held[1:], strict=True):
         same = sc.logical_and(same, sc.logical_and(a <= b, b <= a))
+    before, now = rest[0], held[0]
+    if count > 1:
+        same = sc.logical_and(same, now <= LONGEST * before)
+        ratio = now / sc.where(before > 0.0, before, now)
+        other = sc.logical_not(sc.logical_and(before <= now, now <= before))
+        differences = _respaced(differences, ratio, other)
     return Past(differences, sc.where(same, known, 0.0), held, rest[len(held) :])
+
+
+def _respaced(differences: list[Array], ratio: Any, when: Any) -> list[Array]:
+    """Differences for steps `ratio` times as long, where `when` holds."""
+    count, n = len(differences), len(differences[0])
+
+    def body(carry: Array, given: Array) -> Array:
+        d = [carry[j * n : (j + 1) * n] for j in range(count)]
+        values = [_at(d, 0.5 - given[0] * (0.5 + k)) for k in range(count)]
+        new = [
+            sum(((-1.0) ** k * comb(j, k) * values[k] for k in range(j + 1)), start=np.zeros(n)) for j in range(count)
+        ]
+        return np.concatenate(new)
+
+    out = sc.repeat(1, body, np.concatenate(differences), np.array([ratio]), when, usual=0)
+    return [out[j * n : (j + 1) * n] for j in range(count)]
+
+
+def _at(differences: list[Array], s: Any) -> Array:
+    """(1) at the time s."""
+    out, c = differences[0], 1.0
+    for j, d in enumerate(differences[1:], start=1):
+        c = c * (s + (j - 1.0)) * (1.0 / j)
+        out = out + c * d
+    return out
 
 
 class Weights(NamedTuple):
@@ -113,6 +152,15 @@ def updated(a: Array, differences: list[Array], known: Any) -> list[Array]:
         there = known >= float(j)
         out.append(np.array([sc.where(there, x - y, 0.0) for x, y in zip(out[-1], d, strict=True)]))
     return out
+
+
+def too_rough(differences: list[Array], known: Any, qd: Array, h: Any) -> Any:
+    """Whether the polynomial (1) does not follow the acceleration: its last term moves the velocity by too much."""
+    count = len(differences)
+    last = over_the_step(count).velocity[-1]
+    missed = sc.largest(list(differences[-1])) * (last * h)
+    scale = sc.largest(list(qd)) + h * sc.largest(list(differences[0]))
+    return sc.logical_and(known >= float(count - 1), ROUGH * scale < missed)
 
 
 def extrapolated(differences: list[Array]) -> Array:

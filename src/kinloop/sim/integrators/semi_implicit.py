@@ -33,6 +33,7 @@ from kinloop.sim.integrators.history import (
     over_the_step,
     read_past,
     to_the_middle,
+    too_rough,
     updated,
 )
 from kinloop.sim.on_loops import closed, closed_twice, coordinates, drivers, spanning, with_followers
@@ -44,6 +45,9 @@ from kinloop.spatial.transform import Array
 
 ORDER = 5
 """Order of the smooth step."""
+
+FRESH = 32
+"""Parts of the first step: the method begins with a low order, and accurately in short steps."""
 
 PREDICTED = 3.0
 """From so many known differences on the middle is predicted better than Newton's method could close it."""
@@ -59,6 +63,9 @@ class SemiImplicit(FixedStep):
         """The numbers of a `Past`."""
         impulses = system.contact.size if system.contact else 0
         return _count(system) * len(drivers(system.tree)) + 2 + len(system.drive.motors) + impulses
+
+    def first_parts(self, system: System) -> int:
+        return FRESH if system.is_smooth else 1
 
     def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
         past = read_past(memory, _count(system), len(drivers(system.tree)), np.array([h, *u]))
@@ -153,6 +160,9 @@ def _finish(
             for pair in ((q_smooth, q_plain), (qd_smooth, qd_plain))
         )
     q_next, correction = closed_twice(tree, q_next)
+    if system.is_smooth:
+        rough = sc.logical_and(flying, too_rough(differences, past.known, qd[drivers(tree)], h))
+        correction = sc.where(rough, np.inf, correction)
     kept = differences[: len(past.differences)]
     known = sc.where(flying, sc.minimum(past.known + 1.0, float(len(kept))), 0.0)
     memory = Past(kept, known, past.held, impulses).vector()
