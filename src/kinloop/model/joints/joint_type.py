@@ -72,7 +72,10 @@ def _perpendicular(axis: Axis) -> tuple[Array, Array]:
     t1 = e - a * (a @ e)
     t1 /= np.linalg.norm(t1)
     t1[np.abs(t1) < 1e-15] = 0.0
-    return t1, np.cross(a, t1)
+    t2 = np.cross(a, t1)
+    for t in (t1, t2):  # shared by all who ask
+        t.setflags(write=False)
+    return t1, t2
 
 
 @dataclass(frozen=True)
