@@ -7,7 +7,8 @@ import pytest
 from helpers import relative
 
 import kinloop as kl
-from kinloop.algorithms.quantities import QUANTITIES, Request, ask
+from kinloop.algorithms.quantities import QUANTITIES
+from kinloop.algorithms.requests import Request, ask
 from kinloop.constrained_motion import CONFLICT, conflicts, constrained_dynamics, solve
 from kinloop.errors import ConflictingConstraints, MethodError
 from kinloop.inputs import checked_inputs

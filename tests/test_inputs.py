@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kinloop as kl
-from kinloop.algorithms.quantities import ask
+from kinloop.algorithms.requests import ask
 from kinloop.errors import MethodError, NonFiniteInput, ShapeError
 from kinloop.inputs import checked, checked_inputs, checked_wrenches
 

@@ -21,7 +21,8 @@ from helpers import assert_agree
 import kinloop as kl
 from kinloop import compiler, kernels
 from kinloop import scalar as sc
-from kinloop.algorithms.quantities import QUANTITIES, ask
+from kinloop.algorithms.quantities import QUANTITIES
+from kinloop.algorithms.requests import ask
 from kinloop.compiler.keys import PACKAGE, source_digest
 from kinloop.errors import MethodError
 from kinloop.kernels import TRACED, Interpreted, Kernels, Recent, charts_key

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from kinloop.algorithms.constrained.motion_constraints import Placed
-from kinloop.algorithms.quantities import QUANTITIES, Request
+from kinloop.algorithms.quantities import QUANTITIES
+from kinloop.algorithms.requests import Request
 from kinloop.errors import ConflictingConstraints, MethodError
 from kinloop.kernels import Interpreted, Kernels
 from kinloop.spatial.transform import Array

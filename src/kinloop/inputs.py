@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinloop.algorithms.constrained.motion_constraints import all_numbers
-from kinloop.algorithms.quantities import QUANTITIES, Request, input_size
+from kinloop.algorithms.quantities import QUANTITIES
+from kinloop.algorithms.requests import Request, input_size
 from kinloop.clusters import ClusterTree
 from kinloop.errors import MethodError, NonFiniteInput, ShapeError
 from kinloop.spatial.transform import Array

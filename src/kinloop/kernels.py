@@ -18,7 +18,8 @@ import numpy as np
 
 from kinloop import compiler
 from kinloop import scalar as sc
-from kinloop.algorithms.quantities import QUANTITIES, Request, evaluate, input_sizes
+from kinloop.algorithms.quantities import QUANTITIES
+from kinloop.algorithms.requests import Request, evaluate, input_sizes
 from kinloop.clusters import ClusterTree
 from kinloop.compiler import Kernel
 from kinloop.compiler.keys import function_digest, parts_digest

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinloop.algorithms.constrained.motion_constraints import Constraints
-from kinloop.algorithms.quantities import ask
+from kinloop.algorithms.requests import ask
 from kinloop.algorithms.trees.articulated import check_regular
 from kinloop.algorithms.trees.kinematics import FrameAt, find_frame
 from kinloop.algorithms.trees.reactions import Reactions, reactions

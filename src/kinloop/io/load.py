@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kinloop.io.own.read_own import read_own
-from kinloop.io.sdf.read_sdf import read_sdf
 from kinloop.io.shared.file_errors import Notes, Where
 from kinloop.io.shared.paths import Packages, Roots
 from kinloop.io.shared.reading_options import Limits, Options
 from kinloop.io.shared.safe_xml import Node, parse_xml
 from kinloop.io.shared.whole_files import read_bytes
-from kinloop.io.urdf.read_urdf import read_urdf
 from kinloop.model import Mechanism
 
 
@@ -41,6 +38,8 @@ def load(
     if data.lstrip()[:1] == b"{":
         if floating_base is not None:
             raise Where(str(path)).error("says by its joints how the base moves; load it with floating_base=None")
+        from kinloop.io.own.read_own import read_own
+
         mechanism = read_own(data, path, roots, limits, notes)
     else:
         mechanism = _read(parse_xml(data, str(path), limits), path, roots, options, notes)
@@ -49,14 +48,16 @@ def load(
 
 
 def _read(root: Node, path: Path, roots: Roots, options: Options, notes: Notes) -> Mechanism:
-    if root.tag == "robot":
-        return read_urdf(root, path, roots, options, notes)
-    if root.tag == "mujoco":
-        from kinloop.io.mjcf.read_mjcf import read_mjcf
-
-        return read_mjcf(root, path, roots, options, notes)
-    if root.tag == "sdf":
-        return read_sdf(root, path, roots, options, notes)
-    raise Where(str(path), root.line, f"<{root.tag}>").error(
-        "is not the root of a model file; it must be <robot> (URDF), <mujoco> (MJCF) or <sdf> (SDF)"
-    )
+    """The mechanism of an XML document; a format's reader is imported when a file of that format comes."""
+    match root.tag:
+        case "robot":
+            from kinloop.io.urdf.read_urdf import read_urdf as read
+        case "mujoco":
+            from kinloop.io.mjcf.read_mjcf import read_mjcf as read
+        case "sdf":
+            from kinloop.io.sdf.read_sdf import read_sdf as read
+        case _:
+            raise Where(str(path), root.line, f"<{root.tag}>").error(
+                "is not the root of a model file; it must be <robot> (URDF), <mujoco> (MJCF) or <sdf> (SDF)"
+            )
+    return read(root, path, roots, options, notes)

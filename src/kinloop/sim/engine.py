@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.algorithms.quantities import ask
+from kinloop.algorithms.requests import ask
 from kinloop.clusters.closing import closest, project_velocity
 from kinloop.errors import MethodError
 from kinloop.kernels import Computed, charts_key

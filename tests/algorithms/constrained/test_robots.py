@@ -10,7 +10,8 @@ import pytest
 
 import kinloop as kl
 from kinloop.algorithms.constrained.motion_constraints import all_numbers
-from kinloop.algorithms.quantities import QUANTITIES, ask
+from kinloop.algorithms.quantities import QUANTITIES
+from kinloop.algorithms.requests import ask
 from kinloop.errors import ConflictingConstraints, KinloopError, MethodError, ModelError, UnknownName
 
 SOLVERS = QUANTITIES["constrained_dynamics"].methods

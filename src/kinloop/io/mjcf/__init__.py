@@ -9,6 +9,7 @@
 | `mjcf_bodies` | bodies, joints and sites as links, joints and frames |
 | `mjcf_shapes` | geoms as shapes |
 | `mjcf_equalities` | connects, welds and joint equalities as loops and couplings |
+| `joint_polynomials` | polynomials of joints about their reference positions |
 | `mjcf_actuators` | what the control of an actuator means, and which joints it acts on |
 | `mjcf_unmodelled` | warnings of what kinloop does not model |
 | `write_mjcf` | the dynamics of a mechanism as MJCF |

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kinloop.io.mjcf.joint_polynomials import MOST_COEFFICIENTS, polynomial_about
 from kinloop.io.mjcf.mjcf_bodies import LinkFrames
 from kinloop.io.mjcf.mjcf_names import Names
 from kinloop.io.mjcf.mujoco_codes import CONNECT, EQUALITIES_DISABLED, JOINT, SITE, WELD, MjModel
@@ -14,8 +15,6 @@ from kinloop.model import joints as jt
 from kinloop.spatial import Transform
 
 NO_TURN = (1.0, 0.0, 0.0, 0.0)
-MOST_COEFFICIENTS = 5
-"""MuJoCo's polynomials of joints go to the fourth power."""
 
 
 def read_equalities(model: MjModel, description: RobotDescription, frames: LinkFrames) -> None:
@@ -64,10 +63,3 @@ def _polynomial(model: MjModel, names: Names, e: int, name: str) -> Coupling:
     if not np.any(coefficients[2:]):
         return LinearCoupling(name, *joints, [[float(coefficients[1])]], [float(coefficients[0])])
     return PolynomialCoupling(name, *joints, tuple(float(x) for x in coefficients))
-
-
-def polynomial_about(coefficients: np.ndarray, shift: float) -> np.ndarray:
-    """All `MOST_COEFFICIENTS` coefficients of p(x + shift), for those of p(x)."""
-    p = np.polynomial.Polynomial(coefficients)
-    moved = p(np.polynomial.Polynomial([shift, 1.0])).coef if shift else p.coef
-    return np.concatenate([moved, np.zeros(MOST_COEFFICIENTS)])[:MOST_COEFFICIENTS]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from kinloop.clusters import ClusterTree
 from kinloop.io.convert.loop_points import loop_points
-from kinloop.io.mjcf.mjcf_equalities import MOST_COEFFICIENTS, polynomial_about
+from kinloop.io.mjcf.joint_polynomials import MOST_COEFFICIENTS, polynomial_about
 from kinloop.io.shared.written_mechanism import cannot_hold
 from kinloop.model import Coupling, Frame, Joint, LinearCoupling, PolynomialCoupling
 from kinloop.spatial import Transform

@@ -29,14 +29,14 @@ SILENT = {
 """Elements of a robot that say nothing about its dynamics."""
 
 
-def read_urdf(robot: Node, path: Path, roots: Roots, options: Options, notes: Notes) -> Mechanism:
+def read_urdf(root: Node, path: Path, roots: Roots, options: Options, notes: Notes) -> Mechanism:
     """The mechanism of a `<robot>`."""
-    description = RobotDescription(robot.get("name") or path.stem, robot.where, options, notes)
-    moving = sum(node.tag == "joint" and node.get("type") != "fixed" for node in robot)
+    description = RobotDescription(root.get("name") or path.stem, root.where, options, notes)
+    moving = sum(node.tag == "joint" and node.get("type") != "fixed" for node in root)
     if moving > options.limits.bodies:
-        raise robot.error(f"has {moving} joints that move; limits allow {options.limits.bodies} bodies")
-    shapes = UrdfShapes(robot, roots, notes, options.limits.shapes)
-    for node in robot:
+        raise root.error(f"has {moving} joints that move; limits allow {options.limits.bodies} bodies")
+    shapes = UrdfShapes(root, roots, notes, options.limits.shapes)
+    for node in root:
         if node.tag == "link":
             description.add_link(read_link(node, shapes))
         elif node.tag == "joint":

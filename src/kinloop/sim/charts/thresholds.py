@@ -8,36 +8,36 @@ from __future__ import annotations
 
 REACH_LIMIT = 4.0
 """A chart is left when swapping two coordinates would make it four times better. A new chart starts with a reach of at
-most 1: the gap between 1 and 4 keeps a row from changing to and fro."""
+most 1: the gap between 1 and 4 keeps a batch row from changing to and fro."""
 
 VOLUME_LIMIT = 0.1
-"""A row looks out for singular configurations once its volume has fallen to this part of the typical one."""
+"""A batch row looks out for singular configurations once its volume has fallen to this part of the typical one."""
 
 NEARLY_SINGULAR = 1e-2
-"""Below this volume a configuration counts as nearly singular, and `Rollout.singular` flags the row."""
+"""Below this volume a configuration counts as nearly singular, and `Rollout.singular` flags the batch row."""
 
 SINGULAR = 1e-6
-"""At this nearness the loops leave the direction of motion at q itself undetermined: the row must pass over q."""
+"""At this nearness the loops leave the direction of motion at q itself undetermined: the batch row must pass over q."""
 
 HARDLY_REGULAR = 1e-3
-"""Below this nearness a row whose step did not close is taken to stand before a singular configuration."""
+"""Below this nearness a batch row whose step did not close is taken to stand before a singular configuration."""
 
 SPOILED_REACH = 1e4
 """Charts with a larger reach give velocities with four digits less: the last spanning velocity is projected instead."""
 
 LOOKAHEAD = 1.25
-"""How far ahead a row looks for singular configurations [steps]: its next step, and a quarter of the one after."""
+"""How far ahead a batch row looks for singular configurations [steps]: its next step and a quarter of another."""
 
 REACH_MARGIN, VOLUME_MARGIN = 1.5, 0.5
-"""A row put in charts that are already beyond a limit may become worse by these factors before it stops again."""
+"""A batch row put in charts that are already beyond a limit may become worse by these factors before it stops again."""
 
 EARLY_STOP, LAST_STEPS, LEAST_PART = 0.6, 1.8, 0.1
-"""A row on its way to a singular configuration of which a step covers the part c of the distance is stopped again when
-its volume has fallen to the part min(1 - EARLY_STOP c, max(LEAST_PART, LAST_STEPS c)): two steps before the
-configuration, then at every step."""
+"""When to stop a batch row again that approaches a singular configuration, with c the part of the distance that a step
+covers: once its volume has fallen to the part min(1 - EARLY_STOP c, max(LEAST_PART, LAST_STEPS c)) of what it is. That
+is two steps before the configuration, then at every step."""
 
 PATIENCE = 12
-"""A row that stops so many times at the same step is left stopped."""
+"""A batch row that stops so many times at the same step is left stopped."""
 
 PASSAGE_STEPS = (1, 2, 3, 5)
 """Numbers of steps tried at once to pass over a singular configuration."""

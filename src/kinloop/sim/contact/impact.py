@@ -37,8 +37,8 @@ NEARBY = 10.0
 """Contacts count where one that is so much faster [m/s] would touch in the step: 1 cm at dt = 1 ms."""
 
 LIFT = 0.02
-"""Twice the part of its depth from which a point below the surface seems to have fallen when it comes up: so little
-that a bad start costs at most a hundredth of its depth in energy."""
+"""A point below the surface comes up no faster than sqrt(LIFT g depth), the speed after a fall of a hundredth of its
+depth: a bad start costs that much energy at most."""
 
 
 class Hit(NamedTuple):
