@@ -34,7 +34,7 @@ class Block(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """All rows at a cluster, the first `closed` of them closed: wrenches chi, targets t, and how they act on each other.
+    """All rows at a cluster, the first `closed` of them closed: wrenches chi, targets t, L between them.
 
     `fresh` says that the closed ones do not act on any other yet: their part of L is zero.
     """
