@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinloop.clusters import ClusterTree
+from kinloop.scalar import Array
 from kinloop.sim.charts.recharting import rechart
 from kinloop.sim.charts.resuming import Resumer
 from kinloop.sim.charts.thresholds import NEARLY_SINGULAR, REACH_LIMIT, REACH_MARGIN, VOLUME_LIMIT, VOLUME_MARGIN
@@ -20,7 +21,6 @@ from kinloop.sim.state import State
 from kinloop.sim.status import Status
 from kinloop.sim.stepper import StepState
 from kinloop.sim.watch import Watch, begin_watch
-from kinloop.spatial.transform import Array
 
 if TYPE_CHECKING:
     from kinloop.sim.recorder import Recorder

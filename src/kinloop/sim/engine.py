@@ -14,10 +14,10 @@ from kinloop.clusters.closing import closest, project_velocity
 from kinloop.errors import MethodError
 from kinloop.kernels import Computed, charts_key
 from kinloop.robot import Robot
+from kinloop.scalar import Array
 from kinloop.sim.charts.gauge import Gauge
 from kinloop.sim.smooth_motion import state_rate
 from kinloop.sim.stepper import StepMethod, Stepper, StepState, System
-from kinloop.spatial.transform import Array
 
 if TYPE_CHECKING:
     from kinloop.sim.integrators.integrator import Integrator

@@ -24,8 +24,8 @@ from kinloop.clusters import ClusterTree
 from kinloop.clusters.closing import closest, project_velocity
 from kinloop.linear import join
 from kinloop.model.topology import Topology
+from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive, joint_forces
-from kinloop.spatial.transform import Array
 
 
 class SmoothMotion(NamedTuple):

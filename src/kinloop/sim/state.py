@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 
 @dataclass(frozen=True)

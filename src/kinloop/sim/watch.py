@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinloop.scalar import Array
 from kinloop.sim.charts.thresholds import REACH_LIMIT, VOLUME_LIMIT
 from kinloop.sim.status import Status
-from kinloop.spatial.transform import Array
 
 
 class Watch(NamedTuple):

@@ -18,7 +18,7 @@ from kinloop.algorithms.trees.cluster_rnea import joint_wrenches
 from kinloop.algorithms.trees.kinematics import body_accelerations, motion, spanning_accelerations, world_poses
 from kinloop.clusters import ClusterTree
 from kinloop.model import stacked_rows
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 
 class Reactions(NamedTuple):

@@ -20,8 +20,8 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.clusters import Cluster, ClusterTree
 from kinloop.linear import determinant
+from kinloop.scalar import Array
 from kinloop.sim.charts.thresholds import LEAST_TYPICAL, TINY, UNCHANGED
-from kinloop.spatial.transform import Array
 
 
 def cluster_volume(cluster: Cluster, K: Array) -> Any:

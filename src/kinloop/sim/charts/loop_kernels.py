@@ -12,7 +12,7 @@ from kinloop.clusters.sampling import LoopSamples
 from kinloop.kernels import Computed, Kernels
 from kinloop.model.loops import LoopRows
 from kinloop.model.topology import Topology
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 
 class NativeTree(ClusterTree):

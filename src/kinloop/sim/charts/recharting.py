@@ -15,10 +15,10 @@ from kinloop.clusters import Chart, Cluster, ClusterTree
 from kinloop.clusters.charts import choose
 from kinloop.clusters.closing import close_ahead, nearest_velocity
 from kinloop.linear import determinant
+from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive, joint_forces
 from kinloop.sim.charts.thresholds import LANDING, NO_BETTER_SWAP, PASSAGE_STEPS, SPEED_CHANGE, TINY
 from kinloop.sim.smooth_motion import smooth_motion, spanning
-from kinloop.spatial.transform import Array
 
 
 def best_chart(c: Cluster, K: Array, scale: Array) -> Chart | None:

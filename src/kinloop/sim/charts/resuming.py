@@ -8,6 +8,7 @@ import numpy as np
 
 from kinloop.clusters import ClusterTree
 from kinloop.clusters.closing import nearest_velocity
+from kinloop.scalar import Array
 from kinloop.sim.charts.recharting import approach, pass_over, rechart, smallest_singular
 from kinloop.sim.charts.thresholds import (
     EARLY_STOP,
@@ -21,7 +22,6 @@ from kinloop.sim.charts.thresholds import (
     VOLUME_LIMIT,
 )
 from kinloop.sim.status import Status
-from kinloop.spatial.transform import Array
 
 if TYPE_CHECKING:
     from kinloop.sim.batch import Batch

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from kinloop.errors import MethodError
+from kinloop.scalar import Array
 from kinloop.sim.batch import Batch
 from kinloop.sim.controls import ControlFunction
 from kinloop.sim.engine import Engine
@@ -20,7 +21,6 @@ from kinloop.sim.integrators.integrator import IntegratorOptions, Progress
 from kinloop.sim.recorder import Recorder
 from kinloop.sim.status import Status
 from kinloop.sim.stepper import MAX_SPEED, System
-from kinloop.spatial.transform import Array
 
 A = (
     (1 / 5,),

@@ -14,12 +14,12 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
 from kinloop.clusters.closing import closest, project_velocity
+from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive
 from kinloop.sim.integrators.fixed_step import FixedStep
 from kinloop.sim.integrators.integrator import IntegratorOptions
 from kinloop.sim.smooth_motion import closed_rate, state_rate
 from kinloop.sim.stepper import Moved, System
-from kinloop.spatial.transform import Array
 
 
 @dataclass(frozen=True)

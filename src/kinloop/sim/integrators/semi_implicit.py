@@ -17,12 +17,12 @@ from kinloop.algorithms.trees.articulated import articulate
 from kinloop.algorithms.trees.kinematics import motion
 from kinloop.clusters import ClusterTree
 from kinloop.clusters.closing import close_dependents
+from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive, implicit_tree, joint_forces
 from kinloop.sim.integrators.fixed_step import FixedStep
 from kinloop.sim.smooth_motion import SmoothMotion, accelerate, spanning
 from kinloop.sim.stepper import Moved, System
 from kinloop.sim.turning_axes import transport, turned
-from kinloop.spatial.transform import Array
 
 MIDDLE_ROUNDS = 1
 """Rounds of Newton that close the loops at the middle of a step, where only forces are evaluated."""
