@@ -127,8 +127,9 @@ def lift(graph: Graph, x: Any) -> Symbol:
 
 
 def _pair(a: Any, b: Any) -> tuple[Graph, Symbol, Symbol]:
-    graph = a.graph if isinstance(a, Symbol) else b.graph
-    return graph, lift(graph, a), lift(graph, b)
+    if isinstance(a, Symbol):
+        return a.graph, a, lift(a.graph, b)
+    return b.graph, lift(b.graph, a), b
 
 
 def binary_node(op: str, a: Any, b: Any) -> Symbol:
