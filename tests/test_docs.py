@@ -113,7 +113,21 @@ def test_the_glossary_is_found_from_the_index_and_by_contributors():
     assert "(docs/glossary.md)" in (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
-ROOMS = ("algorithms", "bench", "cli", "linear", "robots", "scalar", "spatial", "viewer")
+ROOMS = (
+    "algorithms",
+    "bench",
+    "cli",
+    "clusters",
+    "compiler",
+    "io",
+    "linear",
+    "model",
+    "robots",
+    "scalar",
+    "sim",
+    "spatial",
+    "viewer",
+)
 """Rooms in which the words below are not used."""
 
 GIVEN_UP = {

@@ -4,7 +4,7 @@
 - `constrained`: the same robots under motion constraints (points, welds, rows, constrained loops).
 - `witnesses`: slower or approximate ways to the same quantities, which the others are checked and compared with.
 - `quantities`: the table of everything a robot can compute, with its inputs, outputs and methods.
-- `requests`: a quantity as it is asked for, and its evaluation on numbers or symbols.
+- `requests`: which quantity is asked for, with which method, frames and constraints, and its evaluation.
 
 Derivations, one page per algorithm: docs/algorithms/.
 """

@@ -15,6 +15,7 @@ What happens inside:
 - `charts`: which coordinates are independent, and how they change on the way.
 - `stepper`: one step as the function that is traced; `watch`: what it keeps on every batch row besides the state.
 - `engine`: the kernels in certain charts. `batch`: a batch of rows on its way through them.
+- `felt_inertia`: the inertia felt at a joint, for the gains of servos.
 - `recorder`: fills the arrays of a `Rollout`. `parquet`: rollouts as tables.
 """
 

@@ -1,7 +1,7 @@
 """One step of one batch row, as the function of numbers or symbols that is traced into a kernel.
 
 The integrator moves the row; the gauge says whether the row's charts bear the step; the watch says whether the row
-takes it. A batch row whose status is not `Status.RUNNING` stays as it is, whatever the other rows of the batch do.
+takes it. A batch row whose status is not `Status.RUNNING` stays as it is, whatever the other batch rows do.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ Spatial vectors are angular first. A `Transform` is a pose: `Transform(R, p)` pl
 - `transform`: poses as transforms of motion and force vectors, and the two cross products.
 - `rotation`: rotations about an axis, from quaternions, from roll-pitch-yaw.
 - `inertia`: rigid and articulated inertias in 3x3 blocks.
-- `planar`: how 3x3 blocks turn about one coordinate axis, cheaply.
+- `planar_turn`: how 3x3 blocks turn about one coordinate axis, cheaply.
+- `screw`: the motion of a constant twist, and the twist that leads from one pose to another.
 """
 
 from kinloop.spatial.inertia import Inertia, rigid_bias, rigid_inertia, total_inertia

@@ -18,7 +18,7 @@ How it is reached:
 
 - `lane_transfer`: rows of arrays to lanes and back;
 - `array_table`: the table that says where the arrays are;
-- `batch_loop`: all rows of a batch;
+- `batch_loop`: all batch rows;
 - `iteration_loop`: many steps of each row;
 - `builtin_wrapper`, `argument_checks`: the C function of a CPython builtin, and its checks of ndarrays.
 """

@@ -8,6 +8,7 @@ or (q, v, tau). `robot` is a Robot or a Mechanism, `model` a `mujoco.MjModel` or
 | `coordinate_map` | joints paired with another library's, and what maps to what |
 | `mujoco_coordinates` | where and how MuJoCo writes each joint's coordinates |
 | `pinocchio_coordinates` | where and how Pinocchio writes them |
+| `loop_points` | loop joints as points that other libraries tie together |
 """
 
 from __future__ import annotations

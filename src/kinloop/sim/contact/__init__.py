@@ -5,5 +5,6 @@
 - `propagation`: forces propagated inward through the clusters, and the motion they cause: rows of L^-1 J^T.
 - `impact`: the contact problem of one step: gaps, velocities, bounds, restitution, and where the impulses lead.
 - `joint_stops`: stops and dry friction of joints as further rows of that problem.
+- `standing`: where a robot is over the ground: its points of contact, lifted and tilted bases.
 - `solver`: impulses that meet the laws of contact: a projected Gauss-Seidel method.
 """
