@@ -67,6 +67,25 @@ def test_every_cited_key_is_in_the_references():
     assert cited <= known, cited - known
 
 
+PAGES = sorted(p.relative_to(REPOSITORY).as_posix() for p in REPOSITORY.glob("docs/**/*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_files_that_a_page_names_exist(page):
+    """By their whole path or by its end, as `handles.py` or `trees/handles.py`."""
+    rooms = ("src", "tests", "benchmarks", "examples")
+    files = [f"/{p.relative_to(REPOSITORY).as_posix()}" for room in rooms for p in (REPOSITORY / room).rglob("*.py")]
+    for named in re.findall(r"`(?:python )?([\w/.]+\.py)\b", (REPOSITORY / page).read_text(encoding="utf-8")):
+        assert any(path.endswith(f"/{named}") for path in files), f"{page} names {named}"
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p.startswith("docs/algorithms/")])
+def test_a_derivation_says_where_its_code_is(page):
+    assert re.search(
+        r"^Code: .*`src/kinloop/", (REPOSITORY / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+
+
 def glossary():
     """(word, meaning, where) of every line of the glossary's tables."""
     text = (REPOSITORY / "docs" / "glossary.md").read_text(encoding="utf-8")

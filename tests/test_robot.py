@@ -50,7 +50,7 @@ def test_kernels_equal_the_numpy_path_for_every_quantity_and_method(name):
     frames = (robot.body_names[-1], robot.body_names[0])
     cond = condition(robot, x["q"])
     free = {quantity: entry for quantity, entry in QUANTITIES.items() if not entry.constraints}
-    for quantity, entry in free.items():  # constrained motion: tests/algorithms/test_constrained_robots.py
+    for quantity, entry in free.items():  # constrained motion: tests/algorithms/constrained/test_robots.py
         for method in entry.methods:
             given = tuple(x[k] for k in entry.inputs)
             chosen = frames[: {"": 0, "one": 1, "many": 2}[entry.frames]]

@@ -11,7 +11,7 @@ from kinloop.algorithms.quantities import QUANTITIES
 from kinloop.algorithms.requests import Request
 from kinloop.errors import ConflictingConstraints, MethodError
 from kinloop.kernels import Interpreted, Kernels
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 ON_CONFLICT = ("error", "least_squares")
 

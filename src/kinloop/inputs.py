@@ -12,7 +12,7 @@ from kinloop.algorithms.quantities import QUANTITIES
 from kinloop.algorithms.requests import Request, input_size
 from kinloop.clusters import ClusterTree
 from kinloop.errors import MethodError, NonFiniteInput, ShapeError
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -25,7 +25,7 @@ from kinloop.compiler import Kernel
 from kinloop.compiler.keys import function_digest, parts_digest
 from kinloop.errors import MethodError
 from kinloop.model.facts import facts, own_functions
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 BACKENDS = ("kernel", "numpy")
 

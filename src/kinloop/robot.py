@@ -25,7 +25,7 @@ from kinloop.errors import LoopNotClosed, unknown
 from kinloop.inputs import checked, checked_inputs
 from kinloop.kernels import Kernels, rowwise
 from kinloop.model import LoopRows, Mechanism
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

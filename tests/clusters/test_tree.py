@@ -102,3 +102,17 @@ def test_constrained_loops_are_not_embedded():
     m = replace(four_bar(), constrained=("pin",))
     tree = grow(m)
     assert len(tree) == 3 and tree.nv == 3
+
+
+def test_what_belongs_to_a_tree_is_made_once_and_for_that_tree_only():
+    trees = [r.tree for r in mechanisms(2, seed=1040)]
+    made = []
+
+    def bodies(tree, factor):
+        made.append((tree, factor))
+        return factor * len(tree.top)
+
+    for _ in range(2):
+        assert [t.once(bodies, 2) for t in trees] == [2 * len(t.top) for t in trees]
+        assert trees[0].once(bodies, 3) == 3 * len(trees[0].top)
+    assert made == [(trees[0], 2), (trees[1], 2), (trees[0], 3)]

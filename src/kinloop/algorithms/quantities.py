@@ -32,7 +32,7 @@ from kinloop.algorithms.witnesses.ltl import ltl, ltl_osim, ltl_osim_solve
 from kinloop.algorithms.witnesses.ltl_soft import ltl_soft
 from kinloop.algorithms.witnesses.projection import projected_osim, projected_rnea, projection
 from kinloop.clusters import ClusterTree
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 
 class Method(NamedTuple):

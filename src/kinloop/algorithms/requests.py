@@ -17,7 +17,7 @@ from kinloop.clusters import ClusterTree
 from kinloop.errors import MethodError, unknown
 from kinloop.model.parameters import parameter_size, with_parameters
 from kinloop.model.topology import Topology
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 
 class Request(NamedTuple):

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from kinloop.bench.peers import Array, Peer
+from kinloop.bench.peers import Peer
 from kinloop.bench.timing import Effort, one_core, seconds_per_call
+from kinloop.scalar import Array
 
 CALL, ONE, ALL = "one call", "batch, one core", "batch, all cores"
 """Modes of a record."""

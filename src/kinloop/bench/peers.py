@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinloop.robot import Robot
-
-Array = np.ndarray
+from kinloop.scalar import Array
 
 MODULES = {"pinocchio": "pin", "mujoco": "mujoco"}
 """Peers, and what to install for them."""

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from kinloop.bench.peers import Array, Peer, Problem, batch_for, seconds_of
+from kinloop.bench.peers import Peer, Problem, batch_for, seconds_of
 from kinloop.errors import ModelError
 from kinloop.io import MjcfOptions, convert, mjcf_text
 from kinloop.robot import Robot
+from kinloop.scalar import Array
 
 STEPS = 20
 """Steps of a rollout."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from kinloop.algorithms.constrained.motion_constraints import MotionConstraint, Weld
-from kinloop.bench.peers import Array, Peer, Problem, batch_for, seconds_of, spanning_force
+from kinloop.bench.peers import Peer, Problem, batch_for, seconds_of, spanning_force
 from kinloop.errors import ModelError
 from kinloop.io.convert import pinocchio_order
 from kinloop.io.convert.loop_points import LoopPoint, loop_points
@@ -24,6 +24,7 @@ from kinloop.model import LinearCoupling
 from kinloop.model import joints as jt
 from kinloop.model.topology import Topology
 from kinloop.robot import Robot
+from kinloop.scalar import Array
 
 
 def pin_joint(pin: Any, kind: jt.JointType) -> Any:

@@ -28,7 +28,12 @@ def summary(r: Run, *more: tuple[str, Any, str]) -> Table:
     _add_contacts(r, t)
     add(t, "shorter steps", int(np.sum(rollout.substeps)), "taken where one of dt would have been too long")
     if np.any(rollout.singular):
-        add(t, "passed singular", int(np.sum(rollout.singular)), "rows that passed a configuration where a loop loses rank")
+        add(
+            t,
+            "passed singular",
+            int(np.sum(rollout.singular)),
+            "rows that passed a configuration where a loop loses rank",
+        )
     if np.any(rollout.diverged):
         first = float(np.min(rollout.stopped))
         add(

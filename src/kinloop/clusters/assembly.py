@@ -11,7 +11,7 @@ from kinloop.clusters.tree import Cluster, ClusterTree
 from kinloop.errors import LoopNotClosed
 from kinloop.model.loops import stacked_rows
 from kinloop.model.topology import Topology
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 REGULAR = 1e3
 """Conditioning beyond which a neutral configuration is moved off: too near a singular one to start from."""

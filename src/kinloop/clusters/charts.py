@@ -18,7 +18,7 @@ import numpy as np
 
 from kinloop.clusters.grouping import strongly_connected
 from kinloop.linear import solve
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 Blocks = tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
 """Rows paired with the columns they fix, in the order in which they can be solved."""

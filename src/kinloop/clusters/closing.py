@@ -31,7 +31,7 @@ from kinloop.clusters.charts import TINY
 from kinloop.linear import Factor, symmetric_product
 from kinloop.model.loops import LoopClosure, stacked_rows
 from kinloop.model.topology import Topology
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 if TYPE_CHECKING:
     from kinloop.clusters.tree import Cluster, ClusterTree

@@ -14,7 +14,7 @@ from kinloop.clusters.closing import CONVERGED, TOLERANCE, close_parts, residual
 from kinloop.errors import LoopNotClosed
 from kinloop.model.loops import LoopClosure, stacked_rows
 from kinloop.model.topology import Topology
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 if TYPE_CHECKING:
     from kinloop.clusters.tree import Cluster

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from kinloop.clusters.tree import ClusterTree
+from kinloop.scalar import Array
 from kinloop.spatial import Transform
-from kinloop.spatial.transform import Array
 
 
 def _bodies(tree: ClusterTree, k: int) -> tuple[int, ...]:

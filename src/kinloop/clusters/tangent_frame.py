@@ -27,7 +27,7 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.clusters.charts import Chart
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 TINY = 1e-150
 """Added to lengths that are divided by: at an exactly singular configuration directions are zero, not undefined."""

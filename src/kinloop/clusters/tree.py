@@ -16,7 +16,7 @@ from kinloop.errors import ModelError
 from kinloop.model.loops import LoopClosure, LoopRows, stacked_rows
 from kinloop.model.mechanism import Mechanism
 from kinloop.model.topology import Topology
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 T = TypeVar("T")
 

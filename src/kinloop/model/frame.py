@@ -9,8 +9,8 @@ import numpy as np
 
 from kinloop.errors import ModelError
 from kinloop.model.frozen_arrays import frozen
+from kinloop.scalar import Array
 from kinloop.spatial import Transform
-from kinloop.spatial.transform import Array
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

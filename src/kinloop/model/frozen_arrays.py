@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinloop.errors import ModelError
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

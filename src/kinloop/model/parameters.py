@@ -15,8 +15,8 @@ import numpy as np
 from kinloop.errors import ModelError, unknown
 from kinloop.model.frame import WORLD
 from kinloop.model.topology import Topology
+from kinloop.scalar import Array
 from kinloop.spatial import Transform, axis_rotation, rigid_inertia
-from kinloop.spatial.transform import Array
 
 SIZES = {"mass": 1, "com": 3, "inertia": 6, "position": 3, "rpy": 3, "armature": 1}
 BODY, JOINT = ("mass", "com", "inertia"), ("position", "rpy", "armature")

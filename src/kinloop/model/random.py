@@ -19,8 +19,8 @@ from kinloop.model.frame import WORLD
 from kinloop.model.joints import perpendicular
 from kinloop.model.mechanism import Mechanism
 from kinloop.model.sketch import LOOP_JOINTS, SINGLE, TREE_JOINTS, Sketch
+from kinloop.scalar import Array
 from kinloop.spatial import Transform, axis_rotation
-from kinloop.spatial.transform import Array
 
 
 def _tree(s: Sketch, parent: str) -> list[str]:

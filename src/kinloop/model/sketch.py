@@ -17,8 +17,8 @@ from kinloop.model.builder import Builder, joint_type
 from kinloop.model.frame import WORLD
 from kinloop.model.joints import JointType, perpendicular
 from kinloop.model.mechanism import Mechanism
+from kinloop.scalar import Array
 from kinloop.spatial import Transform, quaternion_rotation, rpy_rotation
-from kinloop.spatial.transform import Array
 
 LOOP_JOINTS = ("revolute", "prismatic", "helical", "universal", "spherical", "planar", "cylindrical", "fixed")
 SINGLE = ("revolute", "prismatic", "helical")

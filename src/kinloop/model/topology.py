@@ -14,8 +14,8 @@ from kinloop.model.frame import WORLD
 from kinloop.model.joint import Joint, coordinate_names
 from kinloop.model.joints import JointType
 from kinloop.model.mechanism import Mechanism
+from kinloop.scalar import Array
 from kinloop.spatial import Inertia, Transform, rigid_inertia
-from kinloop.spatial.transform import Array
 
 SYMMETRIC = 1e-12
 """Relative difference from the inertia of a body of revolution that is rounding."""

@@ -18,7 +18,7 @@ from kinloop import scalar as sc
 from kinloop.model import Builder, Topology
 from kinloop.model.loops.picture import BarEnds, BarPicture
 from kinloop.robots.body_tables import add_table, read, symmetric
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 GEAR = 6.0
 

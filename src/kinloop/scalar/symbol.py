@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from kinloop.scalar.graph import Graph
+    from kinloop.scalar import Array
+from kinloop.scalar.graph import Graph
 
 Scalar: TypeAlias = Union[float, "Symbol"]
 Array: TypeAlias = NDArray[Any]
@@ -127,8 +128,9 @@ def lift(graph: Graph, x: Any) -> Symbol:
 
 
 def _pair(a: Any, b: Any) -> tuple[Graph, Symbol, Symbol]:
-    graph = a.graph if isinstance(a, Symbol) else b.graph
-    return graph, lift(graph, a), lift(graph, b)
+    if isinstance(a, Symbol):
+        return a.graph, a, lift(a.graph, b)
+    return b.graph, lift(b.graph, a), b
 
 
 def binary_node(op: str, a: Any, b: Any) -> Symbol:

@@ -24,7 +24,7 @@ from kinloop.clusters import ClusterTree
 from kinloop.errors import MethodError, unknown
 from kinloop.model import Actuator
 from kinloop.model.topology import Topology
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 
 @dataclass(frozen=True)

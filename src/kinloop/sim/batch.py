@@ -16,7 +16,6 @@ from kinloop.sim.state import State
 from kinloop.sim.status import Status
 from kinloop.sim.stepper import StepState
 from kinloop.sim.watch import Watch, begin_watch
-from kinloop.spatial.transform import Array
 
 if TYPE_CHECKING:
     from kinloop.sim.recorder import Recorder

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from kinloop.errors import MethodError, ShapeError
 from kinloop.inputs import checked
+from kinloop.scalar import Array
 from kinloop.sim.state import State
-from kinloop.spatial.transform import Array
 
 ControlFunction = Callable[[float, State], ArrayLike]
 """(time since the start [s], states of all batch rows) -> controls (nu,) or (B, nu)."""

@@ -18,7 +18,6 @@ from kinloop.sim.on_loops import closed_twice, projected
 from kinloop.sim.singularity import loop_speed, nearness
 from kinloop.sim.smooth_motion import spanning_kinetic_energy, state_rate
 from kinloop.sim.stepper import StepMethod, Stepper, StepState, System
-from kinloop.spatial.transform import Array
 
 if TYPE_CHECKING:
     from kinloop.sim.integrators.integrator import Integrator

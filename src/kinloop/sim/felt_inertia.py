@@ -10,8 +10,8 @@ from kinloop.algorithms.trees.cluster_crba import cluster_crba
 from kinloop.algorithms.trees.kinematics import frame_jacobian
 from kinloop.errors import MethodError, SingularConfiguration
 from kinloop.robot import Robot
+from kinloop.scalar import Array
 from kinloop.sim.contact.candidates import find_candidates
-from kinloop.spatial.transform import Array
 
 RANK = 1e-10
 """Singular values below this part of the largest count as zero: motions that `names` and a fixed body leave no room."""

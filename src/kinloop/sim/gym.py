@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from kinloop.scalar import Array
 from kinloop.sim.simulator import Simulator
 from kinloop.sim.state import State
-from kinloop.spatial.transform import Array
 
 try:
     import gymnasium

@@ -14,7 +14,7 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.algorithms.trees.kinematics import scatter
 from kinloop.clusters import Cluster, ClusterTree, Embedding
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 CONVERGED = 1e-9
 """A Newton correction below this [m, rad] leaves nothing but rounding: the next would be its square."""

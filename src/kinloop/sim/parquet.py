@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinloop.errors import MethodError
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 if TYPE_CHECKING:
     from kinloop.sim.rollout import Rollout

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinloop.errors import MethodError
+from kinloop.scalar import Array
 from kinloop.sim.actuators import spring_energy
 from kinloop.sim.engine import Engine
 from kinloop.sim.rollout import Rollout
 from kinloop.sim.state import State
 from kinloop.sim.status import Status
-from kinloop.spatial.transform import Array
 
 if TYPE_CHECKING:
     from kinloop.sim.batch import Batch

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from kinloop.errors import MethodError
+from kinloop.scalar import Array
 from kinloop.sim.parquet import arrow, read_parquet, write_parquet
 from kinloop.sim.state import State
 from kinloop.sim.status import Status
-from kinloop.spatial.transform import Array
 
 
 @dataclass(frozen=True)

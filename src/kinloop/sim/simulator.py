@@ -12,6 +12,7 @@ from kinloop.errors import MethodError, SingularConfiguration
 from kinloop.inputs import checked
 from kinloop.kernels import Interpreted
 from kinloop.robot import Robot
+from kinloop.scalar import Array
 from kinloop.sim.actuators import Motor, make_drive
 from kinloop.sim.batch import Batch
 from kinloop.sim.contact.candidates import ContactPoint, find_candidates
@@ -29,7 +30,6 @@ from kinloop.sim.state import State
 from kinloop.sim.status import Status
 from kinloop.sim.stepper import System
 from kinloop.sim.watch import Watch, begin_watch
-from kinloop.spatial.transform import Array
 
 CLOSED = 1e-8
 """Loops of a state to start from may be open by this much at most [m, rad]: a step closes what is left."""

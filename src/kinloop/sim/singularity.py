@@ -22,7 +22,7 @@ from typing import Any
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
 from kinloop.clusters.tangent_frame import TangentFrame
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 SLACK = 0.05
 """How much (1) forgives: passing nearer than a seventh of a step counts as passing through."""

@@ -22,10 +22,10 @@ from kinloop.algorithms.trees.kinematics import Motion, joint_pose, motion, scat
 from kinloop.clusters import ClusterTree
 from kinloop.linear import join
 from kinloop.model.topology import Topology
+from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive, joint_forces
 from kinloop.sim.on_loops import closed_twice, coordinates, projected, spanning
 from kinloop.sim.singularity import nearness
-from kinloop.spatial.transform import Array
 
 
 class SmoothMotion(NamedTuple):

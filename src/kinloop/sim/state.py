@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 
 @dataclass(frozen=True)

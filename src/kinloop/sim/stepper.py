@@ -14,12 +14,12 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
+from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive
 from kinloop.sim.contact.impact import Contact
 from kinloop.sim.singularity import passes
 from kinloop.sim.status import Status
 from kinloop.sim.watch import Watch
-from kinloop.spatial.transform import Array
 
 OPENING = 1e-7
 """The last Newton correction a closed step may have [m, rad]: the next would be its square."""

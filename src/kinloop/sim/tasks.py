@@ -7,12 +7,12 @@ import numpy as np
 from kinloop.clusters import ClusterTree
 from kinloop.clusters.closing import close_dependents
 from kinloop.robot import Robot
+from kinloop.scalar import Array
 from kinloop.sim.actuators import Motor
 from kinloop.sim.contact.ground import Plane
 from kinloop.sim.gym import KinloopVectorEnv, Task
 from kinloop.sim.simulator import Simulator
 from kinloop.sim.state import State
-from kinloop.spatial.transform import Array
 
 POSE = {"abad": 0.0, "hip": -0.8, "knee": 1.6}
 

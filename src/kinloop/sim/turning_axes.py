@@ -14,7 +14,8 @@ import numpy as np
 from kinloop.clusters import ClusterTree
 from kinloop.model.joints import Free, Spherical
 from kinloop.model.topology import Topology
-from kinloop.spatial.transform import Array, cross
+from kinloop.scalar import Array
+from kinloop.spatial.transform import cross
 
 
 def transport(tree: ClusterTree, v: Array) -> Array:

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinloop.scalar import Array
 from kinloop.sim.status import Status
-from kinloop.spatial.transform import Array
 
 
 class Watch(NamedTuple):

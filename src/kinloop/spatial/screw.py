@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.spatial.transform import Array, cross
+from kinloop.scalar import Array
+from kinloop.spatial.transform import cross
 
 
 def screw_translation(w: Array, v: Array) -> Array:

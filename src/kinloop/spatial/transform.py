@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinloop.scalar import Array as Array
+from kinloop.scalar import Array
 
 
 def skew(a: Array) -> Array:

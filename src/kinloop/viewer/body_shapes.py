@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kinloop.model import Body, Geometry
+from kinloop.scalar import Array
 from kinloop.spatial import Transform
-from kinloop.spatial.transform import Array
 from kinloop.viewer.mesh_files import Mesh, read_mesh
 from kinloop.viewer.poses import between
 

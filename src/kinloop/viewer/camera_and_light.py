@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from kinloop.scalar import Array
 from kinloop.sim.contact.ground import Ground
-from kinloop.spatial.transform import Array
 from kinloop.viewer.body_shapes import half_extent
 from kinloop.viewer.draw_ground import clearance, draw_ground
 from kinloop.viewer.robot_look import Look

@@ -8,8 +8,8 @@ import numpy as np
 
 from kinloop.errors import MethodError
 from kinloop.model.joints import perpendicular
+from kinloop.scalar import Array
 from kinloop.sim.contact.ground import Ground, Plane
-from kinloop.spatial.transform import Array
 from kinloop.viewer.poses import quaternions
 
 VERTICES = 30_000

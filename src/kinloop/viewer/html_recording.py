@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from kinloop.errors import MethodError, ShapeError
 from kinloop.inputs import checked
 from kinloop.robot import Robot
+from kinloop.scalar import Array
 from kinloop.sim.contact.ground import Ground
-from kinloop.spatial.transform import Array
 from kinloop.viewer.camera_and_light import bounding_box, set_up_view
 from kinloop.viewer.draw_ground import as_ground
 from kinloop.viewer.html_page import caption, checked_page_path, write_page

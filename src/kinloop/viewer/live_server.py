@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from kinloop.inputs import checked
 from kinloop.robot import Robot
+from kinloop.scalar import Array
 from kinloop.sim.contact.ground import Ground
-from kinloop.spatial.transform import Array
 from kinloop.viewer.camera_and_light import bounding_box, set_up_view
 from kinloop.viewer.draw_ground import as_ground, covers, draw_ground
 from kinloop.viewer.html_recording import frame_indices

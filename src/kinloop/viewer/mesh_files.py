@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 Mesh = tuple[Array, Array]
 """Vertices (V, 3) and faces (F, 3)."""

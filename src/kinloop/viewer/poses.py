@@ -9,7 +9,7 @@ from kinloop.algorithms.trees.kinematics import world_poses
 from kinloop.inputs import checked
 from kinloop.kernels import Computed
 from kinloop.robot import Robot
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 
 class Poses:

@@ -8,8 +8,9 @@ import numpy as np
 
 from kinloop.model.joints import JointType
 from kinloop.robot import Robot
+from kinloop.scalar import Array
 from kinloop.spatial import Transform
-from kinloop.spatial.transform import Array, apply_pose
+from kinloop.spatial.transform import apply_pose
 from kinloop.viewer.body_shapes import Color, Shape, body_shapes, half_extent, rod
 from kinloop.viewer.loop_bars import LOOP, PIN, Bar, bars
 from kinloop.viewer.poses import Poses

@@ -9,7 +9,7 @@ from kinloop.errors import KinloopError
 from kinloop.inputs import checked
 from kinloop.model.topology import Topology
 from kinloop.robot import Robot
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 STRIDE = 0.1
 """Longest step of a slider at once [rad, m]: longer ones are walked, so that loops keep their branch."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from kinloop.errors import KinloopError
 from kinloop.robot import Robot
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 from kinloop.viewer.slider_coordinates import CLOSED
 
 AMPLITUDE = 0.3

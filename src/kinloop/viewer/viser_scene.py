@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kinloop.robot import Robot
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 from kinloop.viewer.body_shapes import Shape
 from kinloop.viewer.mesh_files import capsule
 from kinloop.viewer.poses import Poses, between, quaternions

@@ -16,5 +16,5 @@ What they share:
 - `passes`: the robot before its constraints act, and their way to the world.
 - `delassus`: the matrix L = J M^-1 J^T.
 - `multipliers`: multipliers where rows are redundant or in conflict.
-- `plans`: ranks decided beforehand, so that a solver can be traced; the table of solvers.
+- `plans`: ranks decided beforehand, so that a solver can be traced.
 """

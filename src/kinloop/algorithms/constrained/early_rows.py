@@ -1,6 +1,6 @@
 """Rows of constraints on their way inward: gathered at a cluster, closed or still waiting for another end.
 
-A constraint is closed at the deepest cluster that carries all its ends; there, and from there on, its rows may
+A constraint is closed at the deepest cluster that supports all its ends; there, and from there on, its rows may
 be mixed with others and eliminated. What is left of the rows closed at cluster k travels on as "rest k".
 """
 
@@ -15,6 +15,7 @@ from kinloop import scalar as sc
 from kinloop.algorithms.constrained.constraint_wrenches import ConstraintWrenches
 from kinloop.algorithms.trees.articulated import Articulated
 from kinloop.clusters import ClusterTree
+from kinloop.linear import spans
 from kinloop.scalar import Array
 
 Key = int | str
@@ -33,7 +34,10 @@ class Block(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """All rows at a cluster, closed ones first."""
+    """All rows at a cluster, the first `closed` of them closed: wrenches chi, targets t, L between them.
+
+    `fresh` says that the closed ones do not act on any other yet: their part of L is zero.
+    """
 
     blocks: list[tuple[Key, slice]]
     closed: int
@@ -61,6 +65,7 @@ class RowStore:
         self.magnitude: dict[Key, float] = {} if symbolic else {c: _magnitude(w) for c, w in enumerate(constraints)}
 
     def zeros(self, *shape: int) -> Array:
+        """Zeros that numbers or symbols can be written over."""
         return np.full(shape, 0.0, dtype=object if self.symbolic else float)
 
     def gather(self, k: int) -> Gathered:
@@ -73,24 +78,24 @@ class RowStore:
             b = Block(c, self.constraints[c].size, own, t)
             blocks[c] = _sum(blocks[c], b) if c in blocks else b
         order = sorted(blocks.values(), key=lambda b: (self.closes[b.key] != k, str(b.key)))
-        ends = np.cumsum([0, *(b.size for b in order)])
-        spans = {b.key: slice(int(x), int(y)) for b, x, y in zip(order, ends[:-1], ends[1:], strict=True)}
-        R = int(ends[-1])
+        at = dict(zip((b.key for b in order), spans([b.size for b in order]), strict=True))
+        R = sum(b.size for b in order)
         chi: dict[int, Array] = {}
         t = self.zeros(R)
         for b in order:
-            t[spans[b.key]] = b.t
+            t[at[b.key]] = b.t
             for i, f in b.chi.items():
-                chi.setdefault(i, self.zeros(6, R))[:, spans[b.key]] = f
+                chi.setdefault(i, self.zeros(6, R))[:, at[b.key]] = f
         L = self.zeros(R, R)
         for (x, y), block in self.L.pop(k).items():
-            L[spans[x], spans[y]] = block
-            L[spans[y], spans[x]] = block.T
+            L[at[x], at[y]] = block
+            L[at[y], at[x]] = block.T
         closed = sum(b.size for b in order if self.closes[b.key] == k)
         fresh = bool(all(not isinstance(e, sc.Symbol) and e == 0.0 for e in L[:closed].flat))
-        return Gathered([(b.key, spans[b.key]) for b in order], closed, chi, t, L, fresh)
+        return Gathered([(b.key, at[b.key]) for b in order], closed, chi, t, L, fresh)
 
     def onward(self, k: int, g: Gathered, O: list[int]) -> list[tuple[Key, list[int]]]:
+        """The rows O that leave cluster k, by the block in which they go on."""
         rest = [j for j in O if j < g.closed]
         out: list[tuple[Key, list[int]]] = []
         if rest:
@@ -122,14 +127,14 @@ class RowStore:
                 self.L[parent][x, y] = block if have is None else have + block
 
     def size(self, art: Articulated, g: Gathered, n: int) -> float:
-        """What |u|^2 of n rows could be, were they to move the joint fully (numbers only)."""
+        """What the first n rows could move the joint by at most, squared: their largest |u|^2 (numbers only)."""
         if self.symbolic:
             return 0.0
         moves = max((float(np.max((S**2).sum(axis=0))) for S in art.S.values()), default=0.0)
         return moves * max((self.magnitude.get(key, 0.0) for key, s in g.blocks if s.start < n), default=0.0)
 
     def sizes(self, art: Articulated, g: Gathered) -> Array:
-        """What the diagonal of L could be at least for such rows (numbers only)."""
+        """What the diagonal of L is at least for rows that move the heaviest coordinate fully (numbers only)."""
         out = np.zeros(len(g.t))
         if not self.symbolic:
             for key, s in g.blocks:
@@ -151,7 +156,7 @@ def _magnitude(w: ConstraintWrenches) -> float:
 
 
 def _common(tree: ClusterTree, clusters: Sequence[int]) -> int:
-    """The deepest cluster that carries all the given ones, or is one of them; -1 is the world."""
+    """The deepest cluster that supports all the given ones, or is one of them; -1 is the world."""
     paths = []
     for k in clusters:
         path = []

@@ -20,7 +20,7 @@ from kinloop.algorithms.constrained.passes import Solution, at_rest, propagate_a
 from kinloop.algorithms.constrained.pv_early import solve_early
 from kinloop.clusters import ClusterTree, random_closed
 from kinloop.clusters.closing import close_parts
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 SAMPLES = 5
 """States at which a plan looks at ranks: one would do if it were in general position for sure."""

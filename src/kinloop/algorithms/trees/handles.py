@@ -2,12 +2,13 @@
 
 Inside a cluster forces and inertias are propagated inward along its joints, body by body, to its roots. From there,
 
-- a cluster with one root is held by that root: the root is its handle, and the root's joint, with its transform X and
-  its velocity-product acceleration c, lies between the handle and the output body;
+- a cluster with one root has that root as its handle: the root's joint, with its transform X and its velocity-product
+  acceleration c, lies between the handle and the output body;
 - the roots of any other cluster share nothing but their output bodies: these are its handles.
 
-The first case is no more than a place to stop: freed of the cluster's motion in the root's own frame, an articulated
-inertia has rows of zeros there, which cost nothing on the way through the joint. docs/algorithms/cluster_aba.md
+Output bodies would do for every cluster. But what remains of an inertia when the cluster's own freedom is taken out
+has zeros in the root's frame (for a hinge, a whole row and column), and a trace saves all that would be done with
+them on the way through the root's joint. Derivation: docs/algorithms/cluster_aba.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bearing loads: the wrench carried by every tree joint and every loop joint.
+"""Bearing loads: the wrench that every tree joint and every loop joint transmits.
 
 With the motion known, the spanning tree with its loops cut would need the joint forces H qdd + c. What
 the actuators do not give, the loops must: K^T lambda = H qdd + c - tau_spanning. Redundant rows leave
@@ -18,7 +18,7 @@ from kinloop.algorithms.trees.cluster_rnea import joint_wrenches
 from kinloop.algorithms.trees.kinematics import body_accelerations, motion, spanning_accelerations, world_poses
 from kinloop.clusters import ClusterTree
 from kinloop.model import stacked_rows
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 
 class Reactions(NamedTuple):
@@ -54,7 +54,8 @@ def reactions(tree: ClusterTree, q: Array, v: Array, a: Array, tau: Array, f_ext
         rows = part.rows(top, q)
         basis = part.wrench_basis(top, q)
         if part.ends is not None and basis is not None:
-            loops[name] = _apply_loop(tree, q, part.ends, basis, multipliers, net)
+            loops[name], given = _loop_wrench(tree, q, part.ends, basis, multipliers)
+            net = [f - given[i] if i in given else f for i, f in enumerate(net)]
         else:
             force = rows.K.T @ multipliers
             names = [top.coordinates[d] for d in rows.dofs]
@@ -81,17 +82,18 @@ def _multipliers(tree: ClusterTree, q: Array, missing: Array) -> dict[str, Array
     return out
 
 
-def _apply_loop(
-    tree: ClusterTree, q: Array, ends: tuple[str, str], basis: Array, multipliers: Array, net: list[Array]
-) -> Array:
-    """The wrench of a loop on its successor; takes it, and its opposite, off what the bodies' joints must give."""
+def _loop_wrench(
+    tree: ClusterTree, q: Array, ends: tuple[str, str], basis: Array, multipliers: Array
+) -> tuple[Array, dict[int, Array]]:
+    """The wrench of a loop on its successor, and what it gives each of its bodies, by number; the world left out."""
     top = tree.top
     poses = world_poses(top, q)
     i, j = (top.body_index[end] for end in ends)
     nca, _, _ = top.paths(i, j)
     W = (poses[nca].force(basis) if nca >= 0 else basis) @ multipliers  # about the world's origin, world axes
+    given: dict[int, Array] = {}
     if j >= 0:
-        net[j] = net[j] - poses[j].force_back(W)
+        given[j] = poses[j].force_back(W)
     if i >= 0:
-        net[i] = net[i] + poses[i].force_back(W)
-    return poses[j].force_back(W) if j >= 0 else W
+        given[i] = -poses[i].force_back(W)
+    return given.get(j, W), given

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinloop.bench.contenders import CALL, ONE, batch_call, one_call, relative_error, timed
-from kinloop.bench.peers import Array, Peer
+from kinloop.bench.peers import Peer
 from kinloop.bench.timing import Effort
 from kinloop.compiler import Kernel
 from kinloop.robot import Robot
+from kinloop.scalar import Array
 
 
 class Case(NamedTuple):

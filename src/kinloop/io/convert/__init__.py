@@ -18,10 +18,11 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kinloop.io.convert.coordinate_map import AnyRobot, Array
+from kinloop.io.convert.coordinate_map import AnyRobot
 from kinloop.io.convert.mujoco_coordinates import mujoco_map
 from kinloop.io.convert.pinocchio_coordinates import PinocchioModel, pinocchio_map, pinocchio_order
 from kinloop.io.mjcf.mujoco_codes import MjModel
+from kinloop.scalar import Array
 
 __all__ = [
     "acceleration_from_mujoco", "acceleration_from_pinocchio", "from_mujoco", "from_pinocchio", "mujoco_map",

@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike
 from kinloop.clusters import ClusterTree, grow
 from kinloop.errors import ModelError, ShapeError
 from kinloop.model import Joint, Mechanism
-
-Array = np.ndarray
+from kinloop.scalar import Array
 
 
 class HasTree(Protocol):

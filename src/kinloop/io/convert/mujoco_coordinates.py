@@ -7,11 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from kinloop.errors import ModelError, unknown
-from kinloop.io.convert.coordinate_map import AnyRobot, Array, CoordinateMap, Coordinates, Slot, identity, same
+from kinloop.io.convert.coordinate_map import AnyRobot, CoordinateMap, Coordinates, Slot, identity, same
 from kinloop.io.mjcf.mjcf_names import Names
 from kinloop.io.mjcf.mujoco_codes import BALL, FREE, HINGE, SLIDE, MjModel
 from kinloop.model import Joint
 from kinloop.model import joints as jt
+from kinloop.scalar import Array
 from kinloop.spatial import quaternion_rotation
 
 TYPES = {jt.Free: FREE, jt.Spherical: BALL, jt.Prismatic: SLIDE, jt.Revolute: HINGE}

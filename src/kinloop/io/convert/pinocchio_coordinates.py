@@ -8,9 +8,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from kinloop.errors import ModelError, unknown
-from kinloop.io.convert.coordinate_map import AnyRobot, Array, CoordinateMap, Coordinates, Slot, identity, same, tree_of
+from kinloop.io.convert.coordinate_map import AnyRobot, CoordinateMap, Coordinates, Slot, identity, same, tree_of
 from kinloop.model import Joint
 from kinloop.model import joints as jt
+from kinloop.scalar import Array
 
 PinocchioModel: TypeAlias = Any
 """A `pinocchio.Model`: Pinocchio has no type stubs."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinloop.model.joints.joint_type import JointType, Z
+from kinloop.scalar import Array
 from kinloop.spatial import Transform
-from kinloop.spatial.transform import Array
 
 if TYPE_CHECKING:
     from kinloop.model.loops.row_writer import RowWriter

@@ -8,6 +8,7 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.model.joints.joint_type import JointType
+from kinloop.scalar import Array
 from kinloop.spatial import (
     Transform,
     cross,
@@ -19,7 +20,6 @@ from kinloop.spatial import (
     screw_translation,
     screw_velocity,
 )
-from kinloop.spatial.transform import Array
 
 if TYPE_CHECKING:
     from kinloop.model.loops.row_writer import RowWriter

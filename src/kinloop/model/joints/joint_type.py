@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from kinloop.errors import ModelError
+from kinloop.scalar import Array
 from kinloop.spatial import Transform
-from kinloop.spatial.transform import Array
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

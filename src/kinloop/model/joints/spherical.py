@@ -8,6 +8,7 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.model.joints.joint_type import JointType
+from kinloop.scalar import Array
 from kinloop.spatial import (
     Transform,
     quaternion_product,
@@ -16,7 +17,6 @@ from kinloop.spatial import (
     quaternion_rotation_vector,
     rotation_vector_quaternion,
 )
-from kinloop.spatial.transform import Array
 
 if TYPE_CHECKING:
     from kinloop.model.loops.row_writer import RowWriter

@@ -9,8 +9,8 @@ import numpy as np
 
 from kinloop.errors import ModelError
 from kinloop.model.joints.joint_type import Axis, AxisJoint, X, Y, unit_axis
+from kinloop.scalar import Array
 from kinloop.spatial import Transform, axis_rotation, cross
-from kinloop.spatial.transform import Array
 
 if TYPE_CHECKING:
     from kinloop.model.loops.row_writer import RowWriter

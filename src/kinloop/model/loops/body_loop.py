@@ -14,8 +14,8 @@ from kinloop.model.loops.closure import Loop
 from kinloop.model.loops.loop_rows import LoopRows
 from kinloop.model.loops.picture import Mark, Picture
 from kinloop.model.loops.row_writer import RowUnit, RowWriter
+from kinloop.scalar import Array
 from kinloop.spatial import Transform
-from kinloop.spatial.transform import Array
 
 if TYPE_CHECKING:
     from kinloop.model.topology import Topology

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from kinloop.scalar import Array
 from kinloop.spatial import Transform, cross
-from kinloop.spatial.transform import Array
 
 if TYPE_CHECKING:
     from kinloop.model.topology import Topology

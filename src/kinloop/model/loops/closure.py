@@ -17,8 +17,8 @@ from kinloop.model.facts import written_here
 from kinloop.model.known_names import known_body
 from kinloop.model.loops.loop_rows import LoopRows
 from kinloop.model.loops.picture import Picture
+from kinloop.scalar import Array
 from kinloop.spatial import Transform
-from kinloop.spatial.transform import Array
 
 if TYPE_CHECKING:
     from kinloop.model.mechanism import Mechanism

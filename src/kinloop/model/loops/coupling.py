@@ -12,7 +12,7 @@ from kinloop.errors import ModelError
 from kinloop.model.known_names import known_joints
 from kinloop.model.loops.closure import LoopClosure
 from kinloop.model.loops.loop_rows import LoopRows
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 if TYPE_CHECKING:
     from kinloop.model.mechanism import Mechanism

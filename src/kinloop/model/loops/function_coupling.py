@@ -10,7 +10,7 @@ from kinloop import scalar as sc
 from kinloop.errors import ModelError
 from kinloop.model.loops.coupling import Coupling
 from kinloop.model.loops.traced_function import JointFunction, TracedFunction, check_function
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 if TYPE_CHECKING:
     from kinloop.model.topology import Topology

@@ -9,7 +9,7 @@ import numpy as np
 
 from kinloop.model.frozen_arrays import frozen
 from kinloop.model.loops.coupling import Coupling
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 if TYPE_CHECKING:
     from kinloop.model.topology import Topology

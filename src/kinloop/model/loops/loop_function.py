@@ -14,7 +14,7 @@ from kinloop.model.loops.closure import Loop
 from kinloop.model.loops.loop_rows import LoopRows
 from kinloop.model.loops.picture import Picture
 from kinloop.model.loops.traced_function import JointFunction, TracedFunction, check_function
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 if TYPE_CHECKING:
     from kinloop.model.mechanism import Mechanism

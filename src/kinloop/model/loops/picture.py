@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kinloop.model.joints import JointType
+from kinloop.scalar import Array
 from kinloop.spatial import Transform
-from kinloop.spatial.transform import Array
 
 BarEnds = Callable[[Array], tuple[Array, Array]]
 """Both ends of a bar as a function of q, each in the frame of its body."""

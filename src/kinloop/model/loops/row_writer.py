@@ -26,8 +26,8 @@ from kinloop import scalar as sc
 from kinloop.model.joints import perpendicular
 from kinloop.model.loops.chain_motion import ChainEnd, Column
 from kinloop.model.loops.loop_rows import LoopRows
+from kinloop.scalar import Array
 from kinloop.spatial import Transform, cross
-from kinloop.spatial.transform import Array
 
 Direction = Sequence[float] | Array
 

@@ -13,8 +13,8 @@ from kinloop.errors import MethodError
 from kinloop.model import Geometry
 from kinloop.model.frozen_arrays import frozen
 from kinloop.robot import Robot
+from kinloop.scalar import Array
 from kinloop.spatial import Transform, apply_pose
-from kinloop.spatial.transform import Array
 
 RIM = 6
 """Points on each rim of a cylinder."""

@@ -14,7 +14,8 @@ from kinloop import scalar as sc
 from kinloop.compiler.keys import function_digest
 from kinloop.errors import MethodError
 from kinloop.model.joints import perpendicular, unit_axis
-from kinloop.spatial.transform import Array, cross
+from kinloop.scalar import Array
+from kinloop.spatial.transform import cross
 
 UPRIGHT = 1e-9
 """A plane whose normal has a smaller vertical part has no heights."""

@@ -23,6 +23,7 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.algorithms.trees.kinematics import Motion
 from kinloop.clusters import ClusterTree
+from kinloop.scalar import Array
 from kinloop.sim.contact.candidates import Candidate
 from kinloop.sim.contact.ground import Ground
 from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, solve_with_joints
@@ -32,7 +33,7 @@ from kinloop.sim.on_loops import spanning
 from kinloop.sim.smooth_motion import SmoothMotion
 from kinloop.sim.turning_axes import turned
 from kinloop.spatial import Transform
-from kinloop.spatial.transform import Array, cross
+from kinloop.spatial.transform import cross
 
 NEARBY = 10.0
 """Contacts count where one that is so much faster [m/s] would touch in the step: 1 cm at dt = 1 ms."""

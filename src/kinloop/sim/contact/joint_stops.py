@@ -12,12 +12,12 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
+from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive
 from kinloop.sim.contact.propagation import Propagated
 from kinloop.sim.contact.solver import ContactRow, Impulses, JointRow, Stops, solve_impulses
 from kinloop.sim.on_loops import spanning
 from kinloop.sim.smooth_motion import SmoothMotion
-from kinloop.spatial.transform import Array
 
 NEVER = 1e30
 """A velocity that no joint reaches: the bound of a joint without a stop on that side."""

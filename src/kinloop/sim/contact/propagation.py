@@ -17,7 +17,7 @@ from kinloop.algorithms.trees.articulated import Articulated
 from kinloop.algorithms.trees.kinematics import Motion
 from kinloop.clusters import ClusterTree
 from kinloop.linear import join
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 
 class Propagated(NamedTuple):

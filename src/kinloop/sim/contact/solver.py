@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.spatial.transform import Array
+from kinloop.scalar import Array
 
 SOFT = 1e-10
 """Added to the diagonal, relative to it: rows that depend on each other stay solvable."""

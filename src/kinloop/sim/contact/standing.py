@@ -8,10 +8,10 @@ import numpy as np
 
 from kinloop.errors import KinloopError
 from kinloop.robot import Robot
+from kinloop.scalar import Array
 from kinloop.sim.contact.candidates import Candidate, find_candidates
 from kinloop.sim.contact.ground import Ground, Plane
 from kinloop.spatial.rotation import quaternion_product, quaternion_rotation
-from kinloop.spatial.transform import Array
 
 BodyPoses = tuple[Array, Array]
 """Poses of all bodies in the world: rotations (..., bodies, 3, 3) and positions (..., bodies, 3)."""

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from kinloop.errors import MethodError
+from kinloop.scalar import Array
 from kinloop.sim.batch import Batch
 from kinloop.sim.controls import ControlFunction
 from kinloop.sim.engine import Engine
@@ -21,7 +22,6 @@ from kinloop.sim.recorder import Recorder
 from kinloop.sim.singularity import is_blind, passes
 from kinloop.sim.status import Status
 from kinloop.sim.stepper import MAX_SPEED, System
-from kinloop.spatial.transform import Array
 
 A = (
     (1 / 5,),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
+from kinloop.scalar import Array
 from kinloop.sim.batch import Batch
 from kinloop.sim.controls import ControlFunction, ask
 from kinloop.sim.integrators.integrator import IntegratorOptions, Progress
 from kinloop.sim.recorder import Recorder
 from kinloop.sim.stepper import Moved, System
-from kinloop.spatial.transform import Array
 
 CHUNK = 250
 """Steps in one kernel call, about: enough that Python's part does not count, few enough to report progress."""

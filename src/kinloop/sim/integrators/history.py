@@ -24,9 +24,9 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
+from kinloop.scalar import Array
 from kinloop.sim.on_loops import with_followers
 from kinloop.sim.turning_axes import screwed
-from kinloop.spatial.transform import Array
 
 HALF = Fraction(1, 2)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
+from kinloop.scalar import Array
 from kinloop.sim.batch import Batch
 from kinloop.sim.controls import ControlFunction
 from kinloop.sim.recorder import Recorder
 from kinloop.sim.stepper import System
-from kinloop.spatial.transform import Array
 
 Progress = Callable[[int, int], None]
 """Called now and then with the number of steps done and of steps to do."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
+from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive, joint_forces
 from kinloop.sim.integrators.fixed_step import FixedStep
 from kinloop.sim.integrators.history import Past, coasted, extrapolated, read_past, updated, weights
@@ -23,7 +24,6 @@ from kinloop.sim.on_loops import closed_twice, drivers, projected
 from kinloop.sim.singularity import is_blind, loop_speed
 from kinloop.sim.smooth_motion import state_rate
 from kinloop.sim.stepper import Moved, System
-from kinloop.spatial.transform import Array
 
 MEMORY = 4
 """Differences of the acceleration that are kept."""

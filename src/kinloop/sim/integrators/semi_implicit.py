@@ -23,6 +23,7 @@ from kinloop import scalar as sc
 from kinloop.algorithms.trees.articulated import articulate
 from kinloop.algorithms.trees.kinematics import motion, still
 from kinloop.clusters import ClusterTree
+from kinloop.scalar import Array
 from kinloop.sim.actuators import implicit_armature, joint_forces, with_armature
 from kinloop.sim.integrators.fixed_step import FixedStep
 from kinloop.sim.integrators.history import (
@@ -41,7 +42,6 @@ from kinloop.sim.singularity import is_blind, loop_speed, nearness
 from kinloop.sim.smooth_motion import SmoothMotion, accelerate
 from kinloop.sim.stepper import Moved, System
 from kinloop.sim.turning_axes import screwed, transport, turned
-from kinloop.spatial.transform import Array
 
 ORDER = 5
 """Order of the smooth step."""
