@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from kinloop.scalar import Array
-from kinloop.scalar.graph import Graph
+    from kinloop.scalar.graph import Graph
 
 Scalar: TypeAlias = Union[float, "Symbol"]
 Array: TypeAlias = NDArray[Any]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinloop.scalar import Array
 from kinloop.sim.engine import Engine
 from kinloop.sim.state import State
 from kinloop.sim.status import Status

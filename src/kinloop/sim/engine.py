@@ -14,6 +14,7 @@ from kinloop.clusters.tangent_frame import TangentFrame
 from kinloop.errors import MethodError
 from kinloop.kernels import Computed
 from kinloop.robot import Robot
+from kinloop.scalar import Array
 from kinloop.sim.on_loops import closed_twice, projected
 from kinloop.sim.singularity import loop_speed, nearness
 from kinloop.sim.smooth_motion import spanning_kinetic_energy, state_rate

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from kinloop.compiler.abi import CACHE_LINE
 from kinloop.compiler.emit.vector_type import Vector
 from kinloop.compiler.plan.stage_types import Plan
-from kinloop.scalar import Array
 
 
 class Array(NamedTuple):
