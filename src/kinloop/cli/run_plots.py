@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kinloop.cli.terminal_output import printable
 from kinloop.cli.timed_run import Run
 from kinloop.errors import MethodError
 from kinloop.sim.actuators import make_drive, motor_force
@@ -50,6 +51,11 @@ def plot_run(r: Run, path: Path) -> Path:
     return path
 
 
+def plot_text(name: str) -> str:
+    """A name as matplotlib shows it unchanged: dollars in it begin no formula."""
+    return printable(name).replace("$", r"\$")
+
+
 def panels(r: Run) -> list[Callable[[Run, Any], None]]:
     """What there is to draw of a run."""
     touches = r.contact_arrows() is not None
@@ -75,7 +81,7 @@ def placed(r: Run) -> list[tuple[str, int]]:
 def positions(r: Run, ax: Any) -> None:
     """Independent coordinates that have a position."""
     for name, k in placed(r):
-        ax.plot(r.rollout.t, r.first("q")[:, k], label=name)
+        ax.plot(r.rollout.t, r.first("q")[:, k], label=plot_text(name))
     ax.set(title="Independent coordinates", ylabel="[rad, m]")
     if len(placed(r)) <= 6:
         ax.legend(frameon=False, fontsize=8)
@@ -129,7 +135,7 @@ def motor_forces(r: Run, ax: Any) -> None:
     for k in servos(r):
         motor, d, place = drive.motors[k], drive.dofs[k], drive.places[k]
         force = motor_force(motor, r.controls[k], q[:, place], qd[:, d])
-        ax.plot(r.rollout.t, force, linewidth=1, linestyle="-" if k < 10 else "--", label=motor.joint)
+        ax.plot(r.rollout.t, force, linewidth=1, linestyle="-" if k < 10 else "--", label=plot_text(motor.joint))
     ax.set(title="Forces of the motors on their joints", ylabel="[N m, N]")
     if len(servos(r)) <= 16:
         ax.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -17,7 +17,7 @@ from kinloop.cli.robot_argument import Floating, Name, Options, find
 from kinloop.cli.run_plots import checked_plot_path, plot_run
 from kinloop.cli.run_summary import summary
 from kinloop.cli.start_options import StartOptions, batch_start, configuration
-from kinloop.cli.terminal_output import console
+from kinloop.cli.terminal_output import console, say
 from kinloop.cli.timed_run import Run, record_page, run
 from kinloop.errors import MethodError
 from kinloop.sim import Motor, Plane, Simulator
@@ -146,7 +146,7 @@ def write(done: Run, files: OutputOptions) -> None:
         (files.html, lambda p: record_page(done, p)),
     ):
         if path is not None:
-            console().print(f"wrote {make_file(path)}", soft_wrap=True, highlight=False)
+            say(f"wrote {make_file(path)}")
 
 
 def make_simulator(

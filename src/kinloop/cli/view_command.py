@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from kinloop.cli.robot_argument import Floating, Name, Options, find
-from kinloop.cli.terminal_output import console, progress, waiting
+from kinloop.cli.terminal_output import progress, say, waiting
 from kinloop.viewer import record, show
 from kinloop.viewer.tour_motion import tour
 
@@ -30,11 +30,11 @@ def view(
         times, Q = tour(robot, seconds)
         with progress("recording") as report:
             path = record(robot, times, Q, html, axes=frames, progress=report)
-        console().print(f"wrote {path}", soft_wrap=True)
+        say(f"wrote {path}")
         return
     with waiting("starting the viewer"):
         live = show(robot, port=port, axes=frames)
-    console().print(f"{robot.name} is at {live.url} (Ctrl-C ends)", soft_wrap=True)
+    say(f"{robot.name} is at {live.url} (Ctrl-C ends)")
     if sys.stdout.isatty():
         webbrowser.open(live.url)
     live.wait()

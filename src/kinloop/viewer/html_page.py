@@ -28,7 +28,9 @@ def sizes(robot: Robot) -> str:
     """How many degrees of freedom, bodies, loops and couplings a robot has."""
     m = robot.mechanism
     degrees = "degree" if robot.nv == 1 else "degrees"
-    return f"{robot.nv} {degrees} of freedom; bodies {len(m.bodies)}, loops {len(m.loops)}, couplings {len(m.couplings)}"
+    return (
+        f"{robot.nv} {degrees} of freedom; bodies {len(m.bodies)}, loops {len(m.loops)}, couplings {len(m.couplings)}"
+    )
 
 
 def headline(robot: Robot) -> str:
