@@ -13,6 +13,7 @@ from kinloop.bench.peers import missing
 from kinloop.bench.report import GROUPS, conditions, run, save, sections
 from kinloop.bench.report_elements import Section
 from kinloop.bench.report_html import write_report
+from kinloop.cli.output_paths import writable
 from kinloop.cli.terminal_output import add, console, plain_text, progress, table
 
 WIDE = 170
@@ -29,6 +30,9 @@ def bench(
     html: Annotated[Path | None, typer.Option(help="Write a page with tables and plots.")] = None,
 ) -> None:
     """Reproduce the papers' tables and figures, and compare with Pinocchio and MuJoCo."""
+    for path in (json, html):
+        if path is not None:
+            writable(path)
     with progress("starting") as bar:
         report = run(which, quick, bar, menagerie)
     out = console(WIDE)

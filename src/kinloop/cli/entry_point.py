@@ -44,6 +44,9 @@ def main() -> None:
         except KinloopError as error:
             tell("error", "bold red", error)
             sys.exit(1)
+        except MemoryError:
+            tell("error", "bold red", "this needs more memory than there is; take a shorter time or fewer rows")
+            sys.exit(1)
         except OSError as error:
             told = f"cannot read or write {error.filename}: {error.strerror}" if error.filename else str(error)
             tell("error", "bold red", told)

@@ -18,22 +18,28 @@ BLOW = 12.0
 
 
 def checked_plot_path(path: Path) -> Path:
-    """The path of a picture; anything that is no picture is an error, before the work and not after it."""
+    """The path of a picture; an error, before the work and not after it, where it is none or none can be drawn."""
     if path.suffix not in (".png", ".pdf", ".svg"):
         raise MethodError(f"cannot write a plot to {path.name!r}; give a name that ends in .png, .pdf or .svg")
+    pyplot()
     return path
 
 
-def plot_run(r: Run, path: Path) -> Path:
-    """Curves over time of the first batch row, as a picture: of height, energy, and what else there is."""
+def pyplot() -> Any:
+    """The module matplotlib.pyplot, drawing to files; or one sentence about what to install."""
     try:
         import matplotlib
     except ImportError:
         raise MethodError("the plot needs matplotlib; pip install matplotlib") from None
     matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    import matplotlib.pyplot
 
-    shown = panels(r)
+    return matplotlib.pyplot
+
+
+def plot_run(r: Run, path: Path) -> Path:
+    """Curves over time of the first batch row, as a picture: of height, energy, and what else there is."""
+    plt, shown = pyplot(), panels(r)
     names = list(range(len(shown)))
     # two in a line; the last one alone takes the whole of it
     mosaic: Any = [[k, min(k + 1, names[-1])] for k in names[::2]]

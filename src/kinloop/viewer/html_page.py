@@ -11,16 +11,18 @@ from pathlib import Path
 from kinloop.errors import MethodError
 from kinloop.robot import Robot
 from kinloop.viewer.robot_look import Look
+from kinloop.viewer.viser_server import import_viser
 
 LEGEND = 12
 """Clusters that the caption names, at most."""
 
 
 def checked_page_path(path: str | Path) -> Path:
-    """The path of a page; anything that does not end in .html is an error, before the work and not after it."""
+    """The path of a page; an error, before the work and not after it, where it is none or none can be made."""
     path = Path(path)
     if path.suffix.lower() not in (".html", ".htm"):
         raise MethodError(f"cannot write a recording to {path.name!r}; give a name that ends in .html")
+    import_viser()
     return path
 
 

@@ -30,17 +30,22 @@ _starting = threading.Lock()
 
 def start_server(port: int = 0, label: str | None = None) -> Any:
     """A viser server on this machine; on the first free port from `port` on, 0 takes any that is free."""
-    port = free_port(port)
-    try:
-        import viser
-    except ImportError:
-        raise MethodError("the viewer needs viser; pip install viser") from None
+    port, viser = free_port(port), import_viser()
     with _quiet(), _guarding() as guarded:
         server = viser.ViserServer(host=HOST, port=port, label=label, verbose=False)
     if not guarded:
         stop_server(server)
         raise MethodError(f"viser {viser.__version__} cannot be kept from other pages; install viser 1.1")
     return server
+
+
+def import_viser() -> Any:
+    """The module viser, or one sentence about what to install."""
+    try:
+        import viser
+    except ImportError:
+        raise MethodError("the viewer needs viser; pip install viser") from None
+    return viser
 
 
 def free_port(port: int) -> int:
