@@ -33,7 +33,7 @@ def attacked(page, url, words):
 
 
 @needs_browser
-def test_names_run_no_code_in_the_live_view(tmp_path):
+def test_a_browser_runs_no_code_of_names_in_the_live_view(tmp_path):
     secret = tmp_path / "secret.png"
     make_picture(secret)
     with canary_server() as (port, asked):
@@ -51,7 +51,7 @@ def test_names_run_no_code_in_the_live_view(tmp_path):
 
 
 @needs_browser
-def test_names_run_no_code_in_a_recorded_page(tmp_path):
+def test_a_browser_runs_no_code_of_names_in_a_recorded_page(tmp_path):
     with canary_server() as (port, asked):
         robot = hostile_robot(port)
         path = viewer.record(robot, 0.0, robot.neutral(), tmp_path / "page.html", notes=hostile_text(9, port))
