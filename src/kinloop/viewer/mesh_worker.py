@@ -1,8 +1,9 @@
 """The program that reads mesh files for the viewer, in a process of its own, within limits of memory and time.
 
 Mesh files go through a large library that takes what they ask for: a small file can ask for gigabytes. A JSON list
-comes in: how many bytes of triangles there may be, and paths. For each path, in order, a line of JSON goes out: how many
-vertices and faces there are, followed by their numbers; or a string, why there are none (empty: the file is no mesh).
+comes in: how many bytes of triangles there may be, and paths. For each path, in order, a line of JSON goes out: either
+the numbers of vertices and faces, followed by these as bytes; or a string, why there are none, empty where the file is
+no mesh.
 """
 
 from __future__ import annotations
