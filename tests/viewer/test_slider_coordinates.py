@@ -19,6 +19,8 @@ def test_moving_a_coordinate_keeps_loops_closed(name):
     assert np.max(robot.loop_error(c.q)) < 1e-10
     low, high = c.limits(k)
     assert low <= c.value(k) <= high
+    assert c.move(k, before[k])
+    np.testing.assert_allclose(c.values(), before, atol=1e-9)
 
 
 def test_a_coordinate_stops_where_the_loop_ends():
@@ -27,3 +29,12 @@ def test_a_coordinate_stops_where_the_loop_ends():
     c = Coordinates(robot)
     assert not c.move(0, c.value(0) + 3.0)
     assert np.max(robot.loop_error(c.q)) < 1e-8
+
+
+def test_a_coordinate_stays_where_a_step_would_open_the_loop(monkeypatch):
+    robot = kl.robots.load("four_bar")
+    c = Coordinates(robot)
+    before = c.q
+    monkeypatch.setattr(type(robot), "integrate", lambda self, q, step: q + 1e-5)
+    assert not c.move(0, c.value(0) + 0.05)
+    assert c.q is before

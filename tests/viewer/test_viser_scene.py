@@ -38,5 +38,9 @@ def test_nodes_move_with_the_bodies_and_arrows_with_the_forces():
         assert scene.arrows.visible
         tail, tip = scene.arrows.points[0]
         np.testing.assert_allclose(np.linalg.norm(tip - tail), scene.look.size, rtol=1e-5, err_msg="blows are cut")
+        scene.push(points, np.array([[0.0, 0.0, 2e-3 * scene.weight]]))
+        assert scene.arrows.visible
+        scene.push(points, np.array([[0.0, 0.0, 5e-4 * scene.weight]]))
+        assert not scene.arrows.visible, "too weak to be drawn"
         scene.push(points, np.zeros((1, 3)))
         assert not scene.arrows.visible

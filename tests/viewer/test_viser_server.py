@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from kinloop.errors import MethodError
+from kinloop.viewer import viser_server
 from kinloop.viewer.viser_server import free_port, running_server, start_server
 
 
@@ -104,14 +105,18 @@ def test_what_is_no_port_is_refused(port):
         start_server(port)
 
 
-def test_a_port_in_use_leads_to_the_next_and_the_last_to_an_error():
+def test_a_port_in_use_leads_to_the_next_and_the_last_to_an_error(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert port < free_port(port) < port + 1000
+        monkeypatch.setattr(viser_server, "ATTEMPTS", 1)
+        with pytest.raises(MethodError, match=rf"none of the ports {port} to {port} can be used"):
+            free_port(port)
     with contextlib.ExitStack() as stack:
         try:
+            assert free_port(65535) == 65535
             stack.enter_context(socket.create_server(("127.0.0.1", 65535)))
-        except OSError:
+        except (OSError, MethodError):
             pytest.skip("the last port is in use on this machine")
         with pytest.raises(MethodError, match=r"none of the ports 65535 to 65535 can be used; give another, or 0"):
             start_server(65535)
