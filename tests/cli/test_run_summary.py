@@ -16,7 +16,7 @@ def lines(**changes):
     data = {"energy": np.array([[3.0, 2.0], [3.0, 1.0]]), "loop_error": np.array([[[1e-15], [2e-15]]] * 2)}
     rollout.__dict__.update(changes)
     made = type("Rollout", (SimpleNamespace,), {"__getitem__": lambda self, name: data[name]})(**rollout.__dict__)
-    sim = SimpleNamespace(robot=SimpleNamespace(name="robot"), dt=1e-3, contact=None)
+    sim = SimpleNamespace(robot=SimpleNamespace(name="robot"), dt=1e-3, contact=None, ground=None)
     table = summary(Run(sim, made, 1.5, 2.0, 200, 2), ("motors", 3, "servos"))
     columns = [[str(cell) for cell in column.cells] for column in table.columns]
     return {name: (value, unit) for name, value, unit in zip(*columns, strict=True)}
