@@ -44,6 +44,13 @@ def test_where_a_peer_is_faster_is_told():
     assert "No peer is faster in any row." in notes(slower)
 
 
+def test_without_peers_nothing_is_said_about_who_is_faster():
+    alone = {"robot": DATA["robot"] | {"records": [r for r in DATA["robot"]["records"] if r["who"] == "kinloop"]}}
+    told = notes(alone)
+    assert "No peer was measured: nothing here compares with one." in told
+    assert not any("faster" in n for n in told)
+
+
 def test_the_zoo_is_measured_but_for_what_says_nothing_new(effort):
     assert set(names()) - set(SKIPPED) <= set(tasks(effort))
     assert not set(SKIPPED) & set(tasks(effort))

@@ -22,6 +22,7 @@ def test_every_command_has_a_page_of_help(run):
         (MethodError("no [such] thing"), "error: no [such] thing"),
         (FileNotFoundError(2, "No such file", "a.urdf"), "error: cannot read or write a.urdf: No such file"),
         (OSError("disk full"), "error: disk full"),
+        (MemoryError(), "error: this needs more memory than there is; take a shorter time or fewer rows"),
     ],
 )
 def test_refusals_are_one_line_and_status_1(monkeypatch, capsys, error, told):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import kinloop as kl
+from kinloop.cli import sim_command
 from kinloop.cli.sim_command import GroundOptions, OutputOptions, StepOptions, make_simulator
 from kinloop.errors import MethodError
 
@@ -78,6 +79,15 @@ def test_stops_are_felt_without_ground():
     "args, message",
     [
         (["sim", "four_bar", "--time", "-1"], "error: --time must be positive and --batch at least 1, received -1"),
+        (["sim", "four_bar", "--time", "inf"], "error: --time must be finite, received inf; give a number of seconds"),
+        (["sim", "four_bar", "--time", "nan"], "error: --time must be positive and --batch at least 1, received nan"),
+        (
+            ["sim", "four_bar", "--batch", "0"],
+            "error: --time must be positive and --batch at least 1, received 5 and 0",
+        ),
+        (["sim", "four_bar", "--threads", "0"], "error: --threads must be at least 1, received 0"),
+        (["sim", "four_bar", "--seed", "-1"], "error: --seed must not be below zero, received -1"),
+        (["sim", "tello", "--height", "nan"], "error: --height must be a finite number of metres, received nan"),
         (["sim", "four_bar", "--dt", "0"], "error: dt must be a positive number of seconds, received 0.0"),
         (["sim", "four_bar", "--integrator", "euler"], "error: integrator 'euler' is not one of"),
         (["sim", "four_bar", "--ground"], "error: robot 'four_bar' has neither collision shapes nor named frames"),
@@ -129,6 +139,17 @@ def test_missing_pyarrow_is_told_before_the_work(run, monkeypatch):
     status, _, err = run("sim", "four_bar", "--time", "1e9", "--save", "x.parquet")
     assert status == 1
     assert err.startswith("error: .parquet files need pyarrow; pip install 'kinloop[parquet]', or use .npz")
+
+
+@pytest.mark.parametrize(
+    "module, option, message",
+    [("matplotlib", "x.png", "the plot needs matplotlib"), ("viser", "x.html", "the viewer needs viser")],
+)
+def test_what_draws_is_missed_before_the_work(run, monkeypatch, module, option, message):
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setattr(sim_command, "find", None)
+    status, _, err = run("sim", "four_bar", "--plot" if option.endswith("png") else "--html", option)
+    assert (status, err) == (1, f"error: {message}; pip install {module}\n")
 
 
 def test_a_slope_is_a_tilted_plane():

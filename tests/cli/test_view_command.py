@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 
 def test_view_writes_a_page(run, tmp_path):
     status, out, _ = run("view", "bennett", "--html", str(tmp_path / "b.html"), "--seconds", "0.2")
@@ -17,3 +19,17 @@ def test_view_serves_until_interrupted(run, monkeypatch):
     status, out, _ = run("view", "four_bar", "--port", "0")
     assert status == 0
     assert re.match(r"four_bar is at http://127.0.0.1:\d+", out)
+
+
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        (["--port", "99999"], "port must be a whole number from 0 (any free one) to 65535, received 99999"),
+        (["--port", "-1"], "port must be a whole number from 0 (any free one) to 65535, received -1"),
+        (["--html", "x.html", "--seconds", "nan"], "--seconds must be a finite number not below zero, received nan"),
+        (["--html", "x.html", "--seconds", "inf"], "--seconds must be a finite number not below zero, received inf"),
+        (["--html", "x.html", "--seconds", "-1"], "--seconds must be a finite number not below zero, received -1"),
+    ],
+)
+def test_mistakes_are_one_line(run, args, message):
+    assert run("view", "four_bar", *args) == (1, "", f"error: {message}\n")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -96,9 +99,50 @@ def test_the_directory_and_files_are_private(own_cache):
     run()
     assert own_cache.stat().st_mode & 0o777 == 0o700
     assert files(own_cache)[0].stat().st_mode & 0o777 == 0o600
-    own_cache.chmod(0o777)
+    own_cache.chmod(0o755)
     run(1)
     assert own_cache.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o702, 0o1777])
+def test_a_folder_that_others_may_write_to_is_refused(own_cache, compilations, mode):
+    """Whoever could write there may have put links and files there: it is neither read, written nor repaired."""
+    first = run()
+    (file,) = files(own_cache)
+    own_cache.chmod(mode)
+    with pytest.warns(RuntimeWarning, match=r"kernels' is not used: others may write to it; remove it"):
+        assert run() == first and len(compilations) == 2
+    assert cache.load(file.stem) is None
+    assert not cache.store("0" * 64, {}, b"")
+    assert files(own_cache) == [file] and own_cache.stat().st_mode & 0o7777 == mode
+    assert cache.info()["refused"] == "others may write to it"
+    own_cache.chmod(0o700)
+    assert run() == first and len(compilations) == 2
+    assert cache.info()["refused"] == ""
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "socket", "device"])
+def test_what_is_no_file_does_not_stop_a_reader(own_cache, compilations, kind):
+    first = run()
+    (file,) = files(own_cache)
+    file.unlink()
+    with contextlib.ExitStack() as stack:
+        if kind == "fifo":
+            os.mkfifo(file, 0o600)
+        elif kind == "folder":
+            file.mkdir(mode=0o700)
+        elif kind == "device":
+            file.symlink_to("/dev/zero")
+        else:
+            end = stack.enter_context(socket.socket(socket.AF_UNIX))
+            here = os.open(own_cache, os.O_RDONLY)
+            stack.callback(os.close, here)
+            end.bind(f"/proc/self/fd/{here}/{file.name}")  # a socket's path must be short
+        reader = threading.Thread(target=lambda: cache.load(file.stem), daemon=True)
+        reader.start()
+        reader.join(10)
+        assert not reader.is_alive(), f"a {kind} in the cache stops its reader"
+        assert run() == first and len(compilations) == 2
 
 
 @pytest.mark.parametrize("keep", [0, 1, 7, 8, 39, 40, 47, 48, 200, -1])

@@ -5,7 +5,12 @@ import pytest
 
 from kinloop.model import Body, Geometry
 from kinloop.spatial.rotation import quaternion_rotation
-from kinloop.viewer.body_shapes import Shape, body_shapes, half_extent, inertia_shape, rod
+from kinloop.viewer.body_shapes import Shape, body_meshes, half_extent, inertia_shape, rod
+from kinloop.viewer.body_shapes import body_shapes as shapes_with_meshes
+
+
+def body_shapes(body):
+    return shapes_with_meshes(body, body_meshes([body]))
 
 
 def moments(mass, shape):

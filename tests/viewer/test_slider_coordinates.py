@@ -19,6 +19,8 @@ def test_moving_a_coordinate_keeps_loops_closed(name):
     assert np.max(robot.loop_error(c.q)) < 1e-10
     low, high = c.limits(k)
     assert low <= c.value(k) <= high
+    assert c.move(k, before[k])
+    np.testing.assert_allclose(c.values(), before, atol=1e-9)
 
 
 def test_a_coordinate_stops_where_the_loop_ends():
@@ -27,3 +29,31 @@ def test_a_coordinate_stops_where_the_loop_ends():
     c = Coordinates(robot)
     assert not c.move(0, c.value(0) + 3.0)
     assert np.max(robot.loop_error(c.q)) < 1e-8
+
+
+def test_a_coordinate_stays_where_a_step_would_open_the_loop(monkeypatch):
+    robot = kl.robots.load("four_bar")
+    c = Coordinates(robot)
+    before = c.q
+    monkeypatch.setattr(type(robot), "integrate", lambda self, q, step: q + 1e-5)
+    assert not c.move(0, c.value(0) + 0.05)
+    assert c.q is before
+
+
+def test_sliders_reach_as_far_as_joints_do_else_a_turn_or_a_metre():
+    b = kl.Builder("joints")
+    ball = {"mass": 1.0, "inertia": (1, 1, 1)}
+    b.body("stopped", axis="z", lower=-0.2, upper=0.3, **ball)
+    b.body("turning", axis="z", **ball)
+    b.body("half", axis="z", lower=-0.4, **ball)
+    b.body("sliding", joint="prismatic", axis="z", **ball)
+    b.body("ball", joint="spherical", **ball)
+    c = Coordinates(b.build())
+    reach = {name: c.limits(k) for k, name in enumerate(c.names)}
+    expected = {
+        "stopped_joint": (-0.2, 0.3), "turning_joint": (-np.pi, np.pi), "half_joint": (-0.4, np.pi),
+        "sliding_joint": (-1.0, 1.0),
+    } | {name: (-np.pi, np.pi) for name in c.names if name.startswith("ball")}  # fmt: skip
+    assert reach == expected and len(reach) == 7
+    c.q[c.names.index("turning_joint")] = 4.0
+    assert c.limits(c.names.index("turning_joint")) == (-np.pi, 4.0), "a slider holds where its coordinate is"

@@ -5,10 +5,12 @@ import numpy as np
 import kinloop as kl
 from kinloop import viewer
 from kinloop.model import Geometry
-from kinloop.viewer.viser_scene import Scene
+from kinloop.viewer.body_shapes import Shape
+from kinloop.viewer.viser_scene import Scene, draw
 from kinloop.viewer.viser_server import running_server
 
 from .recorded_page import messages, nodes
+from .test_draw_ground import Paper
 
 
 def test_every_kind_of_shape_is_drawn(tmp_path):
@@ -38,5 +40,17 @@ def test_nodes_move_with_the_bodies_and_arrows_with_the_forces():
         assert scene.arrows.visible
         tail, tip = scene.arrows.points[0]
         np.testing.assert_allclose(np.linalg.norm(tip - tail), scene.look.size, rtol=1e-5, err_msg="blows are cut")
+        scene.push(points, np.array([[0.0, 0.0, 2e-3 * scene.weight]]))
+        assert scene.arrows.visible
+        scene.push(points, np.array([[0.0, 0.0, 5e-4 * scene.weight]]))
+        assert not scene.arrows.visible, "too weak to be drawn"
         scene.push(points, np.zeros((1, 3)))
         assert not scene.arrows.visible
+
+
+def test_a_capsule_is_as_thick_and_as_long_as_it_says():
+    paper = Paper()
+    draw(paper, "capsule", Shape("c", "capsule", (0.1, 0.5)))
+    kind, (vertices, _), _ = paper.drawn["capsule"]
+    assert kind == "add_mesh_simple"
+    np.testing.assert_allclose(np.ptp(vertices, axis=0), (0.2, 0.2, 0.7), atol=1e-2)

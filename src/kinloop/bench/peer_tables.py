@@ -142,7 +142,10 @@ def notes(data: dict[str, Any]) -> list[str]:
         if own["who"] == "kinloop" and r["who"] != "kinloop"
         and (r["quantity"], r["mode"]) == (own["quantity"], own["mode"]) and r["us"] < own["us"]
     ]  # fmt: skip
-    out.append(f"Where a peer is faster: {'; '.join(faster)}." if faster else "No peer is faster in any row.")
+    if not any(r["who"] != "kinloop" for entry in data.values() for r in entry["records"]):
+        out.append("No peer was measured: nothing here compares with one.")
+    else:
+        out.append(f"Where a peer is faster: {'; '.join(faster)}." if faster else "No peer is faster in any row.")
     out += [
         "Pinocchio's constraintDynamics agrees with dense_kkt to rounding on every linkage here, lcaba to its proximal "
         "tolerance. Both need care. Joints must be added depth first (issue 1897 of stack-of-tasks/pinocchio), and "

@@ -7,6 +7,7 @@
 | `info_command` | `kinloop info` and `kinloop robots` |
 | `robot_argument` | the robot a command is about: a name of the zoo or a model file, with options |
 | `option_groups` | options of a command in dataclasses |
+| `output_paths` | files to write, checked before the work |
 | `start_options` | where a simulated robot starts |
 | `motor_options` | which motors drive it, and what they are told |
 | `timed_run` | a simulation with a progress bar and a clock |

@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from kinloop.bench import report_svg
 from kinloop.bench.peers import missing
 from kinloop.bench.report import GROUPS, conditions, run, save, sections
 from kinloop.bench.report_elements import Section
 from kinloop.bench.report_html import write_report
-from kinloop.cli.terminal_output import add, console, progress, table
+from kinloop.cli.output_paths import writable
+from kinloop.cli.terminal_output import add, console, plain_text, progress, table
 
 WIDE = 170
 """Columns of the report where the output is not a terminal."""
@@ -30,30 +30,33 @@ def bench(
     html: Annotated[Path | None, typer.Option(help="Write a page with tables and plots.")] = None,
 ) -> None:
     """Reproduce the papers' tables and figures, and compare with Pinocchio and MuJoCo."""
+    for path in (json, html):
+        if path is not None:
+            writable(path)
     with progress("starting") as bar:
         report = run(which, quick, bar, menagerie)
     out = console(WIDE)
-    out.print(Text(conditions(report)))
+    out.print(plain_text(conditions(report)))
     for section in sections(report):
         print_section(section, out)
     for what, why in report["failed"].items():
-        out.print(Text(f"could not be measured: {what}: {why}"))
+        out.print(plain_text(f"could not be measured: {what}: {why}"))
     for text in [*missing().values(), *([] if report_svg.available() else [report_svg.INSTALL])]:
-        out.print(Text(text))
+        out.print(plain_text(text))
     if json is not None:
-        out.print(Text(f"wrote {save(report, json)}"))
+        out.print(plain_text(f"wrote {save(report, json)}"))
     if html is not None:
-        out.print(Text(f"wrote {write_report(report, html)}"))
+        out.print(plain_text(f"wrote {write_report(report, html)}"))
 
 
 def print_section(section: Section, out: Console) -> None:
     """A section as text; its plots go to the page."""
-    out.rule(Text(section.title), align="left")
-    out.print(Text(section.text))
+    out.rule(plain_text(section.title), align="left")
+    out.print(plain_text(section.text))
     for t in section.tables:
         shown = table(t.title, *t.columns)
         for row in t.rows:
             add(shown, *row)
         out.print(shown)
     for note in section.notes:
-        out.print(Text(f"- {note}"))
+        out.print(plain_text(f"- {note}"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from kinloop.cli.terminal_output import add, console, table
+from kinloop.cli.terminal_output import add, console, say, table
 from kinloop.compiler import cache
 
 app = typer.Typer(help="Show or clear the cache of compiled kernels.", invoke_without_command=True)
@@ -18,7 +18,8 @@ def show(context: typer.Context) -> None:
     found = cache.info()
     t = table("Kernel cache", "quantity", "value")
     add(t, "directory", found["directory"])
-    add(t, "in use", "yes" if found["enabled"] else "no (KINLOOP_CACHE=off)")
+    why = "KINLOOP_CACHE=off" if not found["enabled"] else found["refused"]
+    add(t, "in use", f"no ({why})" if why else "yes")
     add(t, "kernels", found["kernels"])
     add(t, "size", f"{found['bytes'] / 1e6:.1f} MB of {found['limit'] / 1e6:.0f} MB")
     console().print(t)
@@ -27,4 +28,4 @@ def show(context: typer.Context) -> None:
 @app.command()
 def clear() -> None:
     """Remove every compiled kernel."""
-    console().print(f"removed {cache.clear()} kernels")
+    say(f"removed {cache.clear()} kernels")

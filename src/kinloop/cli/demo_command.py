@@ -12,15 +12,18 @@ import numpy as np
 import typer
 
 import kinloop as kl
-from kinloop.cli.run_plots import plot_run
+from kinloop.cli.output_paths import writable
+from kinloop.cli.run_plots import checked_plot_path, plot_run
 from kinloop.cli.run_summary import summary
 from kinloop.cli.sim_command import RECORD, RECORD_CONTACT, make_simulator
-from kinloop.cli.start_options import raised
-from kinloop.cli.terminal_output import console, waiting
-from kinloop.cli.timed_run import Run, record_page, run
+from kinloop.cli.start_options import lowest, raised
+from kinloop.cli.terminal_output import console, say, waiting
+from kinloop.cli.timed_run import Run, check_run, record_page, run
+from kinloop.errors import MethodError
 from kinloop.model import Frame
 from kinloop.sim import Motor, Plane
 from kinloop.spatial import Transform
+from kinloop.viewer.html_page import checked_page_path
 
 CROUCH = 1.1
 """Bend of the knees at landing [rad]."""
@@ -35,6 +38,8 @@ LEG = 0.4
 """How far the feet move forward per radian of lean [m]."""
 
 DT = 1e-3
+TOUCHING = 1e-3
+"""A foot no higher than this is on the ground [m]."""
 PUSH = 0.08
 """Standard deviation of the velocities with which a batch starts [rad/s, m/s]."""
 
@@ -49,7 +54,10 @@ def demo(
     batch: Annotated[int, typer.Option(help="Rows of the timed batch.")] = 64,
 ) -> None:
     """Simulate closed-loop legs landing on the ground: figures, a page that plays, a plot."""
-    say = console()
+    check_run(time, batch)
+    if not 0 <= height < np.inf:
+        raise MethodError(f"--height must be a finite number of metres not below zero, received {height:g}")
+    page, picture = writable(checked_page_path(out / "tello.html")), writable(checked_plot_path(out / "tello.png"))
     with waiting("building Tello"):
         robot = landing_tello()
         q0 = raised(robot, crouched(robot), height, Plane())
@@ -57,14 +65,12 @@ def demo(
     controls = targets(robot, q0)
     one = run(simulator, q0, None, controls, time, (*RECORD, *RECORD_CONTACT))
     many = run_batch(one, q0, batch, controls, min(time, 1.0))
-    say.print(summary(one))
-    standing = int(np.sum(many.rollout["q"][:, -1, 2] > 0.5 * many.rollout["q"][:, 0, 2]))
-    say.print(f"{batch} robots pushed at random, side by side: {many.rate:,.0f} steps/s, {standing} land on their feet")
+    console().print(summary(one))
+    landed = int(np.sum(on_feet(robot, many.rollout["q"][:, -1], q0) & ~many.rollout.diverged))
+    say(f"{batch} robots pushed at random, side by side: {many.rate:,.0f} steps/s, {landed} land on their feet")
     notes = f"dropped from {100 * height:.0f} cm, servos at the motors, contact forces as arrows"
-    page = record_page(one, out / "tello.html", "Tello lands", notes)
-    picture = plot_run(one, out / "tello.png")
-    for path in (page, picture):
-        say.print(f"wrote {path}", soft_wrap=True, highlight=False)
+    for path in (record_page(one, page, "Tello lands", notes), plot_run(one, picture)):
+        say(f"wrote {path}")
     if sys.stdout.isatty() and sys.stdin.isatty():
         webbrowser.open(page.resolve().as_uri())
 
@@ -117,3 +123,10 @@ def run_batch(one: Run, q0: np.ndarray, rows: int, controls: np.ndarray, seconds
     """Many landings at once, each with a push of its own."""
     v0 = PUSH * np.random.default_rng(0).normal(size=(rows, one.sim.robot.nv))
     return run(one.sim, np.tile(q0, (rows, 1)), v0, controls, seconds, ("q",))
+
+
+def on_feet(robot: kl.Robot, Q: np.ndarray, q0: np.ndarray) -> np.ndarray:
+    """At which configurations Q (B, nq) a foot is on the ground and the base has not fallen from its height at q0."""
+    upright = q0[2] - lowest(robot, q0, Plane())
+    low = np.array([lowest(robot, q, Plane()) for q in Q])
+    return np.asarray((low < TOUCHING) & (Q[:, 2] > 0.5 * upright))

@@ -8,13 +8,14 @@ from typing import Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from kinloop.cli import cache_command
 from kinloop.cli.bench_command import bench
 from kinloop.cli.demo_command import demo
 from kinloop.cli.info_command import info, robots
 from kinloop.cli.sim_command import sim
+from kinloop.cli.terminal_output import printable
 from kinloop.cli.view_command import view
 from kinloop.errors import KinloopError
 
@@ -30,17 +31,23 @@ def main() -> None:
     """Run the command; warnings, and refusals of kinloop or the system, are one line each; these end with status 1."""
     errors = Console(stderr=True, soft_wrap=True, highlight=False)
 
-    def say(message: Warning | str, *where: Any, **more: Any) -> None:
-        errors.print(f"[yellow]warning:[/] {escape(str(message))}")
+    def tell(kind: str, style: str, message: object) -> None:
+        errors.print(Text.assemble((f"{kind}:", style), " ", printable(str(message))))
+
+    def warn(message: Warning | str, *where: Any, **more: Any) -> None:
+        tell("warning", "yellow", message)
 
     with warnings.catch_warnings():
-        warnings.showwarning = say
+        warnings.showwarning = warn
         try:
             app()
         except KinloopError as error:
-            errors.print(f"[bold red]error:[/] {escape(str(error))}")
+            tell("error", "bold red", error)
+            sys.exit(1)
+        except MemoryError:
+            tell("error", "bold red", "this needs more memory than there is; take a shorter time or fewer rows")
             sys.exit(1)
         except OSError as error:
             told = f"cannot read or write {error.filename}: {error.strerror}" if error.filename else str(error)
-            errors.print(f"[bold red]error:[/] {escape(told)}")
+            tell("error", "bold red", told)
             sys.exit(1)

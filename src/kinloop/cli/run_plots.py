@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kinloop.cli.terminal_output import printable
 from kinloop.cli.timed_run import Run
 from kinloop.errors import MethodError
 from kinloop.sim.actuators import make_drive, motor_force
@@ -17,22 +18,28 @@ BLOW = 12.0
 
 
 def checked_plot_path(path: Path) -> Path:
-    """The path of a picture; anything that is no picture is an error, before the work and not after it."""
+    """The path of a picture; an error, before the work and not after it, where it is none or none can be drawn."""
     if path.suffix not in (".png", ".pdf", ".svg"):
         raise MethodError(f"cannot write a plot to {path.name!r}; give a name that ends in .png, .pdf or .svg")
+    pyplot()
     return path
 
 
-def plot_run(r: Run, path: Path) -> Path:
-    """Curves over time of the first batch row, as a picture: of height, energy, and what else there is."""
+def pyplot() -> Any:
+    """The module matplotlib.pyplot, drawing to files; or one sentence about what to install."""
     try:
         import matplotlib
     except ImportError:
         raise MethodError("the plot needs matplotlib; pip install matplotlib") from None
     matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    import matplotlib.pyplot
 
-    shown = panels(r)
+    return matplotlib.pyplot
+
+
+def plot_run(r: Run, path: Path) -> Path:
+    """Curves over time of the first batch row, as a picture: of height, energy, and what else there is."""
+    plt, shown = pyplot(), panels(r)
     names = list(range(len(shown)))
     # two in a line; the last one alone takes the whole of it
     mosaic: Any = [[k, min(k + 1, names[-1])] for k in names[::2]]
@@ -48,6 +55,11 @@ def plot_run(r: Run, path: Path) -> Path:
     figure.savefig(path, dpi=120)
     plt.close(figure)
     return path
+
+
+def plot_text(name: str) -> str:
+    """A name as matplotlib shows it unchanged: dollars in it begin no formula."""
+    return printable(name).replace("$", r"\$")
 
 
 def panels(r: Run) -> list[Callable[[Run, Any], None]]:
@@ -75,7 +87,7 @@ def placed(r: Run) -> list[tuple[str, int]]:
 def positions(r: Run, ax: Any) -> None:
     """Independent coordinates that have a position."""
     for name, k in placed(r):
-        ax.plot(r.rollout.t, r.first("q")[:, k], label=name)
+        ax.plot(r.rollout.t, r.first("q")[:, k], label=plot_text(name))
     ax.set(title="Independent coordinates", ylabel="[rad, m]")
     if len(placed(r)) <= 6:
         ax.legend(frameon=False, fontsize=8)
@@ -129,7 +141,7 @@ def motor_forces(r: Run, ax: Any) -> None:
     for k in servos(r):
         motor, d, place = drive.motors[k], drive.dofs[k], drive.places[k]
         force = motor_force(motor, r.controls[k], q[:, place], qd[:, d])
-        ax.plot(r.rollout.t, force, linewidth=1, linestyle="-" if k < 10 else "--", label=motor.joint)
+        ax.plot(r.rollout.t, force, linewidth=1, linestyle="-" if k < 10 else "--", label=plot_text(motor.joint))
     ax.set(title="Forces of the motors on their joints", ylabel="[N m, N]")
     if len(servos(r)) <= 16:
         ax.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))

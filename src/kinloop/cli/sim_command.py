@@ -13,12 +13,13 @@ import typer
 import kinloop as kl
 from kinloop.cli.motor_options import MotorOptions, motor_setup
 from kinloop.cli.option_groups import grouped
+from kinloop.cli.output_paths import writable
 from kinloop.cli.robot_argument import Floating, Name, Options, find
 from kinloop.cli.run_plots import checked_plot_path, plot_run
 from kinloop.cli.run_summary import summary
 from kinloop.cli.start_options import StartOptions, batch_start, configuration
-from kinloop.cli.terminal_output import console
-from kinloop.cli.timed_run import Run, record_page, run
+from kinloop.cli.terminal_output import console, say
+from kinloop.cli.timed_run import Run, check_run, record_page, run
 from kinloop.errors import MethodError
 from kinloop.sim import Motor, Plane, Simulator
 from kinloop.sim.contact.standing import can_land
@@ -75,10 +76,9 @@ class StepOptions:
 
     def check(self) -> None:
         """Complain about a run without time or robots."""
-        if not self.time > 0 or self.batch < 1:
-            raise MethodError(
-                f"--time must be positive and --batch at least 1, received {self.time:g} and {self.batch}"
-            )
+        check_run(self.time, self.batch)
+        if self.threads is not None and self.threads < 1:
+            raise MethodError(f"--threads must be at least 1, received {self.threads}")
 
 
 @dataclass(frozen=True)
@@ -104,9 +104,8 @@ class OutputOptions:
         html, plot, save = self.html, self.plot, self.save
         if self.out is not None:
             html, plot, save = html or self.out / "sim.html", plot or self.out / "sim.png", save or self.out / "sim.npz"
-        return OutputOptions(
-            None, html and checked_page_path(html), plot and checked_plot_path(plot), save and checked_data_path(save)
-        )
+        checked = (html and checked_page_path(html), plot and checked_plot_path(plot), save and checked_data_path(save))
+        return OutputOptions(None, *(path and writable(path) for path in checked))
 
 
 @grouped
@@ -146,7 +145,7 @@ def write(done: Run, files: OutputOptions) -> None:
         (files.html, lambda p: record_page(done, p)),
     ):
         if path is not None:
-            console().print(f"wrote {make_file(path)}", soft_wrap=True, highlight=False)
+            say(f"wrote {make_file(path)}")
 
 
 def make_simulator(

@@ -53,6 +53,10 @@ def configuration(robot: kl.Robot, start: StartOptions, ground: Plane | None = N
     A keyframe keeps the height the file gives it, unless that is below the ground. On a slope all lean with it.
     """
     keyframe, height = start.keyframe, start.height
+    if height is not None and not np.isfinite(height):
+        raise MethodError(f"--height must be a finite number of metres, received {height:g}")
+    if start.seed is not None and start.seed < 0:
+        raise MethodError(f"--seed must not be below zero, received {start.seed}")
     q = robot.neutral() if keyframe is None else at_keyframe(robot, keyframe)
     warn_of_stops(robot, q, keyframe)
     if not can_land(robot):

@@ -22,18 +22,33 @@ def console(width: int = WIDE) -> Console:
     return out if out.is_terminal else Console(width=max(out.width, width))
 
 
+def printable(text: str) -> str:
+    """The text with everything that is no visible character written as an escape: names command no terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def plain_text(text: Any) -> Text:
+    """The text as it stands: brackets in names are no markup, and nothing in them commands the terminal."""
+    return Text(printable(str(text)))
+
+
+def say(text: str) -> None:
+    """Print a sentence that may hold names and paths."""
+    console().print(plain_text(text), soft_wrap=True)
+
+
 def table(title: str, *columns: str, numbers: tuple[str, ...] = ()) -> Table:
     """An empty table; columns named in `numbers` are aligned to the right and not broken."""
-    t = Table(title=Text(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    t = Table(title=plain_text(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in columns:
         right = name in numbers
-        t.add_column(Text(name), justify="right" if right else "left", no_wrap=right, overflow="fold")
+        t.add_column(plain_text(name), justify="right" if right else "left", no_wrap=right, overflow="fold")
     return t
 
 
 def add(t: Table, *cells: Any) -> None:
-    """A row of plain text: brackets in names are no markup."""
-    t.add_row(*(Text(str(c)) for c in cells))
+    """A row of plain text."""
+    t.add_row(*map(plain_text, cells))
 
 
 class Report(Protocol):
@@ -45,13 +60,13 @@ class Report(Protocol):
 @contextlib.contextmanager
 def progress(what: str) -> Iterator[Report]:
     """A bar on the error stream, if that is a terminal; gone when the work is done."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     errors = Console(stderr=True)
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
-        task = bar.add_task(what, total=None)
+        task = bar.add_task(printable(what), total=None)
 
         def report(done: int, total: int, what: str | None = None) -> None:
-            bar.update(task, completed=done, total=total, description=what)
+            bar.update(task, completed=done, total=total, description=None if what is None else printable(what))
 
         yield report
 
@@ -60,5 +75,5 @@ def progress(what: str) -> Iterator[Report]:
 def waiting(what: str) -> Iterator[None]:
     """A sign of life for work whose length nobody knows, if on a terminal."""
     errors = Console(stderr=True)
-    with errors.status(what) if errors.is_terminal else contextlib.nullcontext():
+    with errors.status(plain_text(what)) if errors.is_terminal else contextlib.nullcontext():
         yield

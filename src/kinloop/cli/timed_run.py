@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from kinloop.cli.terminal_output import progress, waiting
+from kinloop.errors import MethodError
 from kinloop.sim import Rollout, Simulator
 from kinloop.sim.contact.standing import contact_positions
 from kinloop.viewer.poses import Poses
@@ -61,6 +62,14 @@ class Run:
             return None
         points = contact_positions(Poses(self.sim.robot)(self.first("q")), contact.candidates, ground)
         return points, self.first("contact_force")
+
+
+def check_run(seconds: float, rows: int) -> None:
+    """Complain about a run without time, without end or without robots."""
+    if not seconds > 0 or rows < 1:
+        raise MethodError(f"--time must be positive and --batch at least 1, received {seconds:g} and {rows}")
+    if np.isinf(seconds):
+        raise MethodError("--time must be finite, received inf; give a number of seconds")
 
 
 def run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import webbrowser
 from pathlib import Path
@@ -9,10 +10,14 @@ from typing import Annotated
 
 import typer
 
+from kinloop.cli.output_paths import writable
 from kinloop.cli.robot_argument import Floating, Name, Options, find
-from kinloop.cli.terminal_output import console, progress, waiting
+from kinloop.cli.terminal_output import progress, say, waiting
+from kinloop.errors import MethodError
 from kinloop.viewer import record, show
+from kinloop.viewer.html_page import checked_page_path
 from kinloop.viewer.tour_motion import tour
+from kinloop.viewer.viser_server import free_port
 
 
 def view(
@@ -25,16 +30,22 @@ def view(
     seconds: Annotated[float, typer.Option(help="Length of the page's motion; 0 for a still.")] = 4.0,
 ) -> None:
     """Show a robot live, with a slider for each independent coordinate; or write a page."""
+    if not 0 <= seconds < math.inf:
+        raise MethodError(f"--seconds must be a finite number not below zero, received {seconds:g}")
+    if html is not None:
+        html = writable(checked_page_path(html))
+    else:
+        free_port(port)
     robot = find(name, option, floating)
     if html is not None:
         times, Q = tour(robot, seconds)
         with progress("recording") as report:
             path = record(robot, times, Q, html, axes=frames, progress=report)
-        console().print(f"wrote {path}", soft_wrap=True)
+        say(f"wrote {path}")
         return
     with waiting("starting the viewer"):
         live = show(robot, port=port, axes=frames)
-    console().print(f"{robot.name} is at {live.url} (Ctrl-C ends)", soft_wrap=True)
+    say(f"{robot.name} is at {live.url} (Ctrl-C ends)")
     if sys.stdout.isatty():
         webbrowser.open(live.url)
     live.wait()

@@ -16,6 +16,7 @@ import stat
 import struct
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -60,15 +61,27 @@ def _is_mine(status: os.stat_result) -> bool:
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
+def _refusal(status: os.stat_result) -> str:
+    """Why a folder is not used, in words; empty if it may be."""
+    if not stat.S_ISDIR(status.st_mode):
+        return "it is no folder"
+    if not hasattr(os, "geteuid") or _is_mine(status):
+        return ""
+    return "others may write to it" if status.st_uid == os.geteuid() else "it belongs to another user"
+
+
 def _usable_directory(create: bool) -> Path | None:
+    """The folder; None, with a warning, where others could have put files and links into it."""
     folder = directory()
     if create:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = os.lstat(folder)
-    if not stat.S_ISDIR(status.st_mode) or (hasattr(os, "geteuid") and status.st_uid != os.geteuid()):
+    if why := _refusal(status):
+        advice = "remove it, or name another by KINLOOP_CACHE_DIR"
+        warnings.warn(f"the kernel cache {str(folder)!r} is not used: {why}; {advice}", RuntimeWarning, stacklevel=1)
         return None
     if status.st_mode & 0o077 and hasattr(os, "geteuid"):
-        os.chmod(folder, 0o700)
+        os.chmod(folder, 0o700)  # others could read it, no more
     return folder
 
 
@@ -96,7 +109,10 @@ def load(key: str) -> tuple[dict[str, Any], bytes] | None:
 
 
 def _read_mine(path: Path) -> bytes | None:
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    # without O_NONBLOCK, a FIFO of that name would keep us waiting for its writer
+    flags = os.O_RDONLY
+    for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
+        flags |= getattr(os, name, 0)
     with os.fdopen(os.open(path, flags), "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode) or not _is_mine(status) or status.st_size > _MAX_FILE:
@@ -176,14 +192,15 @@ def _evict(folder: Path, keep: str) -> None:
 
 
 def info() -> dict[str, Any]:
-    """Where the cache is, whether it is in use, and how full it is."""
-    try:
+    """Where the cache is, whether it is in use, why it is refused (empty: it is not), and how full it is."""
+    refused, files = "", []
+    with contextlib.suppress(OSError):
+        refused = _refusal(os.lstat(directory()))
         files = [e for e in _entries(directory()) if e[2].suffix == SUFFIX]
-    except OSError:
-        files = []
     return {
         "directory": str(directory()),
         "enabled": enabled(),
+        "refused": refused,
         "kernels": len(files),
         "bytes": sum(size for _, size, _ in files),
         "limit": limit(),

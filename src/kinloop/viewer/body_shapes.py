@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from kinloop.model import Body, Geometry
 from kinloop.scalar import Array
 from kinloop.spatial import Transform
-from kinloop.viewer.mesh_files import Mesh, read_mesh
+from kinloop.viewer.mesh_files import Mesh, read_meshes
 from kinloop.viewer.poses import between
 
 Color = tuple[int, int, int]
@@ -35,25 +36,30 @@ class Shape:
     is_geometry: bool = False
 
 
-def body_shapes(body: Body) -> list[Shape]:
+def body_meshes(bodies: Iterable[Body]) -> dict[str, Mesh]:
+    """The meshes of bodies by the paths of their files, where these can be read."""
+    return read_meshes(g.path for body in bodies for g in body.geometry if g.kind == "mesh" and g.path is not None)
+
+
+def body_shapes(body: Body, meshes: Mapping[str, Mesh]) -> list[Shape]:
     """The shapes of a body: visual geometry, else collision geometry, else its inertia."""
-    shown = geometry_shapes(body)
+    shown = geometry_shapes(body, meshes)
     if shown:
         return shown
     solid = inertia_shape(body)
     return [solid] if solid is not None else []
 
 
-def geometry_shapes(body: Body) -> list[Shape]:
-    """The visual geometry of a body, else its collision geometry; meshes only where their files can be read."""
+def geometry_shapes(body: Body, meshes: Mapping[str, Mesh]) -> list[Shape]:
+    """The visual geometry of a body, else its collision geometry; of meshes those that are given."""
     visual = [g for g in body.geometry if g.role in ("visual", "both")]
-    return _drawable(visual) or _drawable([g for g in body.geometry if g.role == "collision"])
+    return _drawable(visual, meshes) or _drawable([g for g in body.geometry if g.role == "collision"], meshes)
 
 
-def _drawable(geometry: list[Geometry]) -> list[Shape]:
+def _drawable(geometry: list[Geometry], meshes: Mapping[str, Mesh]) -> list[Shape]:
     out: list[Shape] = []
     for g in geometry:
-        mesh = read_mesh(g.path) if g.kind == "mesh" else None
+        mesh = meshes.get(g.path) if g.kind == "mesh" and g.path is not None else None
         if g.kind != "plane" and (g.kind != "mesh" or mesh is not None):
             out.append(_from_geometry(g, len(out), mesh))
     return out

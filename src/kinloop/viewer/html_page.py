@@ -1,4 +1,7 @@
-"""The self-contained page of a recording: its path, its caption, its file."""
+"""The self-contained page of a recording: its path, its caption, its file.
+
+Names come from model files and are hostile: they enter a page only through `html.escape`.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,34 @@ from pathlib import Path
 from kinloop.errors import MethodError
 from kinloop.robot import Robot
 from kinloop.viewer.robot_look import Look
+from kinloop.viewer.viser_server import import_viser
 
 LEGEND = 12
 """Clusters that the caption names, at most."""
 
 
 def checked_page_path(path: str | Path) -> Path:
-    """The path of a page; anything that does not end in .html is an error, before the work and not after it."""
+    """The path of a page; an error, before the work and not after it, where it is none or none can be made."""
     path = Path(path)
     if path.suffix.lower() not in (".html", ".htm"):
         raise MethodError(f"cannot write a recording to {path.name!r}; give a name that ends in .html")
+    import_viser()
     return path
+
+
+def sizes(robot: Robot) -> str:
+    """How many degrees of freedom, bodies, loops and couplings a robot has."""
+    m = robot.mechanism
+    degrees = "degree" if robot.nv == 1 else "degrees"
+    return (
+        f"{robot.nv} {degrees} of freedom; bodies {len(m.bodies)}, loops {len(m.loops)}, couplings {len(m.couplings)}"
+    )
+
+
+def headline(robot: Robot) -> str:
+    """The robot's name and sizes, as HTML for a panel."""
+    style = "padding:0 0.75em;overflow-wrap:anywhere"
+    return f'<div style="{style}"><b>{html.escape(robot.name)}</b>: {sizes(robot)}</div>'
 
 
 def caption(robot: Robot, look: Look, title: str | None, notes: str | None = None) -> str:
@@ -30,12 +50,7 @@ def caption(robot: Robot, look: Look, title: str | None, notes: str | None = Non
             dot = f'<i style="background:rgb{color}"></i>'
             legend.append(f"<div>{dot}{html.escape(names if len(names) < 60 else names[:57] + '...')}</div>")
     more = "" if len(legend) <= LEGEND else f"<div>and {len(legend) - LEGEND} clusters more</div>"
-    m = robot.mechanism
-    degrees = "degree" if robot.nv == 1 else "degrees"
-    sizes = (
-        f"{robot.nv} {degrees} of freedom; bodies {len(m.bodies)}, loops {len(m.loops)}, couplings {len(m.couplings)}"
-    )
-    lines = [f"<b>{html.escape(title or robot.name)}</b>", f"<div>{sizes}</div>"]
+    lines = [f"<b>{html.escape(title or robot.name)}</b>", f"<div>{sizes(robot)}</div>"]
     lines += [f"<div>{html.escape(notes)}</div>"] if notes else []
     style = (
         "#kinloop-caption{position:fixed;left:16px;bottom:64px;z-index:50;pointer-events:none;color:#222b38;max-width:34vw;"

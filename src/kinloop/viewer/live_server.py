@@ -13,6 +13,7 @@ from kinloop.scalar import Array
 from kinloop.sim.contact.ground import Ground
 from kinloop.viewer.camera_and_light import bounding_box, set_up_view
 from kinloop.viewer.draw_ground import as_ground, covers, draw_ground
+from kinloop.viewer.html_page import headline
 from kinloop.viewer.html_recording import frame_indices
 from kinloop.viewer.slider_coordinates import Coordinates
 from kinloop.viewer.viser_scene import Scene
@@ -52,11 +53,8 @@ class Viewer:
 
     def _controls(self, axes: bool) -> None:
         gui, c = self.server.gui, self.coordinates
-        m = self.robot.mechanism
-        gui.add_markdown(
-            f"**{self.robot.name}**: {self.robot.nv} degrees of freedom, {len(m.bodies)} bodies, "
-            f"{len(m.loops)} loops, {len(m.couplings)} couplings"
-        )
+        # not as Markdown: in viser that runs HTML, and reads files and addresses named in it
+        self.headline = gui.add_html(headline(self.robot))
         self.error = gui.add_text("open loops [m, rad]", initial_value="0", disabled=True)
         gui.add_button("neutral").on_click(lambda _: self.update(self.robot.neutral()))
         gui.add_button("random").on_click(lambda _: self.update(self.robot.random_state()[0]))

@@ -11,7 +11,7 @@ from kinloop.robot import Robot
 from kinloop.scalar import Array
 from kinloop.spatial import Transform
 from kinloop.spatial.transform import apply_pose
-from kinloop.viewer.body_shapes import Color, Shape, body_shapes, half_extent, rod
+from kinloop.viewer.body_shapes import Color, Shape, body_meshes, body_shapes, half_extent, rod
 from kinloop.viewer.loop_bars import LOOP, PIN, Bar, bars
 from kinloop.viewer.poses import Poses
 
@@ -38,7 +38,8 @@ class Look:
 def look(robot: Robot) -> Look:
     """The picture of a robot."""
     colors = cluster_colors(robot)
-    solids = [body_shapes(body) for body in robot.mechanism.bodies]
+    meshes = body_meshes(robot.mechanism.bodies)
+    solids = [body_shapes(body, meshes) for body in robot.mechanism.bodies]
     size = robot_size(robot, solids)
     thin = 0.008 * size
     shapes: list[list[Shape]] = []

@@ -1,0 +1,102 @@
+"""Plant bugs in the viewer or the simulator, one at a time, and count those that their tests notice.
+
+    python -m tests.mutation.mutate viewer --sample 60
+    python -m tests.mutation.mutate sim contact/solver.py contact/impact.py
+
+cosmic-ray changes a copy of the repository; see docs/reliability-mutation.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+ROOMS = ("viewer", "sim")
+
+EQUAL = ("ReplaceBinaryOperator_BitOr", "ReplaceUnaryOperator_Delete")
+"""Operators whose mutants mean the same: `int | None` in annotations, which nobody evaluates."""
+
+
+def modules_of(room: str) -> list[str]:
+    """The modules of a room by their paths in it; tables of contents have nothing to mutate."""
+    folder = REPOSITORY / "src" / "kinloop" / room
+    return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*.py") if p.name != "__init__.py")
+
+
+def find_tests(room: str, module: str) -> list[str]:
+    """The test files of a module: of its name, or in its room and importing it; if there are none, all of its room."""
+    parts = ["kinloop", room, *module.removesuffix(".py").split("/")]
+    imported = re.compile(rf"{'.'.join(parts)} import|from {'.'.join(parts[:-1])} import .*\b{parts[-1]}\b")
+    files = sorted((REPOSITORY / "tests" / room).rglob("test_*.py"))
+    found = [p for p in files if p.name == f"test_{parts[-1]}.py" or imported.search(p.read_text(encoding="utf-8"))]
+    return [p.relative_to(REPOSITORY).as_posix() for p in found or files]
+
+
+def pytest_command(tests: list[str]) -> str:
+    """How the tests of a module are run: until the first failure, without a browser."""
+    options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-k", "not browser", *tests]
+    return shlex.join([sys.executable, "-m", "pytest", *options])
+
+
+def main() -> None:
+    """Mutate what the command line names, and print what survived."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("room", choices=ROOMS)
+    parser.add_argument("modules", nargs="*", help="paths in the room; all if left out")
+    parser.add_argument("--sample", type=int, help="how many mutants, at random; all if left out")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--timeout", type=float, default=180.0, help="seconds after which a test run counts as failed")
+    args = parser.parse_args()
+    chosen = args.modules or modules_of(args.room)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "kinloop"
+        shutil.copytree(REPOSITORY, copy, ignore=shutil.ignore_patterns(".git", ".*_cache", "__pycache__"))
+        os.chdir(copy)
+        os.environ |= {"PYTHONPATH": str(copy / "src"), "KINLOOP_CACHE_DIR": str(Path(folder) / "cache")}
+        run(args.room, chosen, args.sample, args.seed, args.timeout)
+
+
+def run(room: str, modules: list[str], sample: int | None, seed: int, timeout: float) -> None:
+    """Try the mutants of modules in the current folder."""
+    from cosmic_ray.commands import init
+    from cosmic_ray.mutating import mutate_and_test
+    from cosmic_ray.work_db import WorkDB, use_db
+
+    source = Path("src") / "kinloop" / room
+    commands = {str(source / m): pytest_command(find_tests(room, m)) for m in modules}
+    for path, command in commands.items():
+        subprocess.run(shlex.split(command), check=True, stdout=subprocess.DEVNULL)
+        print(f"{path}: its tests pass without mutants", flush=True)
+    with use_db("mutants.sqlite", WorkDB.Mode.create) as db:
+        init([Path(p) for p in commands], db, {})
+        mutants = [
+            x.mutations[0] for x in db.work_items if not any(name in x.mutations[0].operator_name for name in EQUAL)
+        ]
+    mutants.sort(key=lambda m: (str(m.module_path), m.start_pos, m.operator_name, m.occurrence))
+    tried = mutants if sample is None else random.Random(seed).sample(mutants, min(sample, len(mutants)))
+    count: Counter[str] = Counter()
+    for mutant in tried:
+        begin = time.perf_counter()
+        result = mutate_and_test([mutant], commands[str(mutant.module_path)], timeout)
+        outcome = str(result.test_outcome.value if result.test_outcome else result.worker_outcome.value)
+        count[outcome] += 1
+        print(f"{outcome} {mutant.module_path}:{mutant.start_pos[0]} ({time.perf_counter() - begin:.0f} s)", flush=True)
+        if outcome == "survived":
+            print(result.diff)
+    total = count["killed"] + count["survived"]
+    print(f"{count['killed']} of {total} mutants noticed, of {len(mutants)} that there are; {dict(count)}")
+
+
+if __name__ == "__main__":
+    main()
