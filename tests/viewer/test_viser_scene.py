@@ -5,6 +5,7 @@ import numpy as np
 import kinloop as kl
 from kinloop import viewer
 from kinloop.model import Geometry
+from kinloop.spatial.rotation import quaternion_rotation
 from kinloop.viewer.body_shapes import Shape
 from kinloop.viewer.viser_scene import Scene, draw
 from kinloop.viewer.viser_server import running_server
@@ -34,7 +35,9 @@ def test_nodes_move_with_the_bodies_and_arrows_with_the_forces():
         q = np.array([0.4, -0.2])
         scene.move(q)
         for node, name in zip(scene.bodies, robot.body_names, strict=True):
-            np.testing.assert_allclose(node.position, robot.frame_pose(q, name)[:3, 3], atol=1e-6)
+            T = robot.frame_pose(q, name)
+            np.testing.assert_allclose(node.position, T[:3, 3], atol=1e-6)
+            np.testing.assert_allclose(quaternion_rotation(np.array(node.wxyz)), T[:3, :3], atol=1e-6)
         points = np.zeros((1, 3))
         scene.push(points, np.array([[0.0, 0.0, 2 * scene.weight]]))
         assert scene.arrows.visible
@@ -54,3 +57,13 @@ def test_a_capsule_is_as_thick_and_as_long_as_it_says():
     kind, (vertices, _), _ = paper.drawn["capsule"]
     assert kind == "add_mesh_simple"
     np.testing.assert_allclose(np.ptp(vertices, axis=0), (0.2, 0.2, 0.7), atol=1e-2)
+
+
+def test_shapes_are_drawn_in_their_sizes():
+    paper = Paper()
+    for kind, size in (("box", (1, 2, 3)), ("sphere", (4,)), ("cylinder", (5, 6)), ("ellipsoid", (7, 8, 9))):
+        draw(paper, kind, Shape(kind, kind, size))
+    sizes = {name: {k: named.get(k) for k in ("dimensions", "radius", "height", "scale")} for name, (_, _, named) in
+             paper.drawn.items()}  # fmt: skip
+    found = {name: tuple(x for x in named.values() if x is not None) for name, named in sizes.items()}
+    assert found == {"box": ((1, 2, 3),), "sphere": (4,), "cylinder": (5, 6), "ellipsoid": (1.0, (7, 8, 9))}
