@@ -1,11 +1,9 @@
-"""Batch rows on their way: none sees another, and a change of charts keeps the spanning state."""
+"""Batch rows on their way: none sees another, and steps that are too long for a row are taken in parts."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from kinloop.sim.charts.recharting import rechart
-from kinloop.sim.charts.thresholds import REACH_LIMIT, VOLUME_LIMIT
 
 from kinloop.sim import Simulator, Status
 from kinloop.sim.recorder import Recorder
@@ -47,31 +45,6 @@ def test_steps_may_be_taken_in_any_portions():
     for end in ends[1:]:
         for a, b in zip(end.arrays(), ends[0].arrays(), strict=True):
             np.testing.assert_array_equal(a, b)
-
-
-def test_a_row_placed_in_other_charts_keeps_its_spanning_state():
-    sim, state = swinging(2)
-    batch = sim.batch(state)
-    tree = rechart(batch.engine(0).tree, state.q[0])
-    assert tree.independent_dofs != batch.engine(0).tree.independent_dofs
-    batch.watch.status[0] = Status.CHART
-    batch.place(0, tree, state.q[0], state.qd[0])
-    assert batch.chart_changes.tolist() == [1, 0] and len(batch.engines) == 2
-    assert [k.tolist() for k in batch.by_engine()] == [[1], [0]]
-    assert batch.watch.status[0] == Status.RUNNING
-    assert batch.state.v[0] == state.qd[0, tree.independent_dofs]
-    np.testing.assert_allclose(batch.read().qd, state.qd, rtol=1e-12)
-    assert batch.watch.reach_limit[0] >= REACH_LIMIT and batch.watch.volume_limit[0] <= VOLUME_LIMIT
-    batch.rechart(1)
-    assert [k.tolist() for k in batch.by_engine()] == [[0, 1]] and batch.read().charts == batch.engine(0).charts
-
-
-def test_rows_in_different_charts_have_no_common_charts():
-    sim, state = swinging(2)
-    batch = sim.batch(state)
-    assert batch.read().charts == sim.engine().charts
-    batch.rechart(0)
-    assert batch.read().charts is None
 
 
 def test_a_row_that_stopped_before_stays_stopped():
