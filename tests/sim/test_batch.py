@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kinloop.sim import Simulator, Status
+from kinloop.sim import Simulator
 from kinloop.sim.recorder import Recorder
 from tests.sim.mechanisms import pendulum, started
 

@@ -2,8 +2,8 @@
 
 The nearness of a configuration is the smallest pivot of its tangent frames in units of its usual size
 (`clusters.tangent_frame`): about 1 in ordinary configurations, 0 where a loop loses rank. Each loop is judged by
-itself. A motion passes a singular configuration where the nearness goes through zero, as |a + b t| does: with values r0, r1, r2
-at three successive steps, the last of which may lie beyond,
+itself. A motion passes a singular configuration where the nearness goes through zero, as |a + b t| does: with values
+r0, r1, r2 at three successive steps, the last of which may lie beyond,
 
     r1 + r2 <= (1 + SLACK) (r0 - r1) h2 / h1                                                                    (1)
 

@@ -34,7 +34,7 @@ def ends(make, q, v, steps=(4e-3, 2e-3, 1e-3), time=0.4):
 
 @pytest.mark.parametrize("case", ["spring", "four-bar", "tumbling"])
 def test_springs_and_the_first_steps_are_of_second_order(case):
-    """A step without a memory is the plain leapfrog: its error stays in all that follows (test_history has the rest)."""
+    """A step without a memory is the plain leapfrog, and its error stays in all that follows (see test_history)."""
     if case == "spring":
         found = ends(pendulum(stiffness=3.0), np.array([1.0]), np.array([2.0]))
     elif case == "four-bar":
