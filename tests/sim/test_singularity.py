@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import kinloop as kl
 from kinloop.sim import Simulator
 from kinloop.sim.singularity import is_blind, loop_speed, nearness, passes
 from tests.sim.mechanisms import crank_rocker, parallelograms, pendulum, turned
@@ -90,6 +91,16 @@ def test_rows_that_stay_away_are_not_flagged(integrator):
     assert np.all(run.status == 1) and not np.any(run.singular) and np.min(run.nearest) > 0.3
     turning = Simulator(crank_rocker(), 1e-3, integrator=integrator).rollout(None, np.array([20.0]), steps=1000)
     assert not np.any(turning.singular) and turning.nearest[0] > 0.3
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit", "rk4", "adaptive"])
+def test_rows_that_begin_near_a_singular_configuration_and_rest_are_not_flagged(integrator):
+    """Nothing is passed by staying."""
+    robot = kl.robots.load("four_bar")
+    q = robot.neutral()
+    run = Simulator(robot, 1e-3, integrator=integrator).rollout(q, None, steps=20)
+    assert np.max(np.abs(run.q - q)) < 1e-9 and 0.0 < run.nearest[0] < 0.2
+    assert not run.singular[0]
 
 
 def test_samples_on_the_way_are_no_copies():
