@@ -52,7 +52,7 @@ class Ours:
         self.status = int(run.status[0])
         self.touching = float(np.mean(np.sum(run.contact_force[..., 2] > 0.0, axis=-1)))
         self.state = sim.state(np.repeat(settled.q, STATES, axis=0), qd=np.repeat(settled.qd, STATES, axis=0))
-        self.operations = sim.engine().step.operations["total"]
+        self.operations = sim.engine.step.operations["total"]
 
     def run(self) -> None:
         """The stretch that is timed."""

@@ -11,7 +11,7 @@ from kinloop.cli.timed_run import Run
 def lines(**changes):
     rollout = SimpleNamespace(
         t=np.array([0.1, 0.2]), stopped=np.array([np.inf, 0.15]), single=False, records={"energy", "loop_error"},
-        chart_changes=np.array([1, 2]), singular=np.array([False, False]), diverged=np.array([False, False]),
+        substeps=np.array([0, 0]), singular=np.array([False, False]), diverged=np.array([False, False]),
     )  # fmt: skip
     data = {"energy": np.array([[3.0, 2.0], [3.0, 1.0]]), "loop_error": np.array([[[1e-15], [2e-15]]] * 2)}
     rollout.__dict__.update(changes)
@@ -29,11 +29,11 @@ def test_a_run_is_summed_up():
     assert found["motors"] == ("3", "servos")
     assert found["energy at start, at end"] == ("3, 2", "J, first row")
     assert found["loops open by at most"] == ("2.0e-15", "m, rad")
-    assert found["changes of chart"][0] == "3"
-    assert not {"near singular", "stopped"} & set(found)
+    assert not {"shorter steps", "through singular", "stopped"} & set(found)
 
 
 def test_what_went_wrong_is_told():
-    found = lines(singular=np.array([True, False]), diverged=np.array([False, True]))
-    assert found["near singular"][0] == "1"
+    found = lines(singular=np.array([True, False]), diverged=np.array([False, True]), substeps=np.array([12, 3]))
+    assert found["shorter steps"] == ("15", "taken where dt was too long")
+    assert found["through singular"] == ("1", "rows that passed where a loop loses rank")
     assert found["stopped"] == ("1", "rows that diverged or could not be closed, from 0.15 s on")

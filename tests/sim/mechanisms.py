@@ -7,10 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 import kinloop as kl
+from kinloop.algorithms.trees.articulated import articulate
+from kinloop.algorithms.trees.kinematics import motion
 from kinloop.model import Builder
 from kinloop.model.joints import Fixed, Free
 from kinloop.robots.solid_inertias import bar, box
 from kinloop.sim import ContactPoint, Simulator, box_corners
+from kinloop.sim.actuators import joint_forces
+from kinloop.sim.smooth_motion import accelerate
 
 
 def crank_rocker(independent: str | None = None) -> kl.Robot:
@@ -64,6 +68,31 @@ def started(independent, speed=20.0):
     qd = base.spanning_velocity(q, np.array([speed]))
     robot = crank_rocker(independent)
     return robot, q, qd[robot.tree.independent_dofs]
+
+
+def smooth_motion(tree, drive, q, v, u):
+    """The smooth motion at a closed state under the controls u."""
+    kin = motion(tree, q, v)
+    f = joint_forces(drive, q, np.concatenate([e.qd for e in kin.embedding]), u)
+    return accelerate(tree, kin, articulate(tree, kin), q, f)
+
+
+def parallelograms(n: int) -> kl.Robot:
+    """n parallelograms in a row, with common rockers of 1 m; all loops lose rank where they lie in line."""
+    b = Builder(f"parallelograms_{n}")
+    b.body("rocker0", axis="y", **bar(1.0, 1.0, along="z"))
+    for i in range(1, n + 1):
+        b.body(f"coupler{i}", f"rocker{i - 1}", axis="y", at=(0, 0, 1), **bar(1.0, 1.0))
+        b.body(f"rocker{i}", axis="y", at=(float(i), 0, 0), **bar(1.0, 1.0, along="z"))
+        b.loop(f"pin{i}", f"coupler{i}", f"rocker{i}", axis="y", at=(1, 0, 0), at_successor=(0, 0, 1))
+    b.independent = ["rocker0_joint"]
+    return b.build()
+
+
+def turned(robot, angle, rate):
+    """All rockers at an angle, turning at a rate, couplers level: q and qd."""
+    sign = np.array([1.0 if name.startswith("rocker") else -1.0 for name in robot.joint_names])
+    return sign * angle, sign * rate
 
 
 def box_on(ground, dt=1e-3, **options):

@@ -9,7 +9,14 @@ import kinloop as kl
 from kinloop import scalar as sc
 from kinloop.errors import KinloopError
 from kinloop.sim import Motor, Simulator
-from kinloop.sim.actuators import implicit_tree, joint_forces, make_drive, motor_force, spring_energy
+from kinloop.sim.actuators import (
+    implicit_armature,
+    joint_forces,
+    make_drive,
+    motor_force,
+    spring_energy,
+    with_armature,
+)
 from tests.sim.mechanisms import RECORD, crank_rocker, drift, free_box, pendulum
 
 INERTIA = 2.0
@@ -116,12 +123,31 @@ def test_implicit_steps_add_the_armature_of_their_forces():
     h = 1e-2
     tree = slide(damping=3.0, stiffness=70.0).tree
     motors = [Motor("cart_joint", "position", kp=50.0, kd=2.0, gear=3.0), Motor("cart_joint", "velocity", kd=5.0)]
-    extra = implicit_tree(tree, make_drive(tree, motors), h).top.armature - tree.top.armature
+    still = np.zeros(1)
+    added = implicit_armature(make_drive(tree, motors), still, still, still, np.zeros(2), h)
+    extra = with_armature(tree, added).top.armature - tree.top.armature
     expected = h * 3.0 + h**2 / 4 * 70.0 + 9.0 * (h * 2.0 + h**2 / 4 * 50.0) + h * 5.0
     assert extra == pytest.approx([expected], rel=1e-14)
     assert tree.top.armature.tolist() == [0.0], "the tree itself stays"
     plain = slide().tree
-    assert implicit_tree(plain, make_drive(plain, None), h) is plain, "forces that do not depend on the motion add none"
+    none = implicit_armature(make_drive(plain, None), still, still, still, np.ones(1), h)
+    assert with_armature(plain, none) is plain, "forces that do not depend on the motion add none"
+
+
+def test_a_servo_adds_no_armature_where_it_will_be_at_its_limit():
+    h, limit = 1e-2, 3.0
+    drive = make_drive(slide().tree, [Motor("cart_joint", "position", kp=50.0, kd=2.0, limit=limit)])
+
+    def added(target, qd=0.0, before=0.0):
+        return float(
+            implicit_armature(drive, np.zeros(1), np.array([qd]), np.array([before]), np.array([target]), h)[0]
+        )
+
+    full = h * 2.0 + h**2 / 4 * 50.0
+    assert added(0.9 * limit / 50.0) == pytest.approx(full) and added(1.1 * limit / 50.0) == 0.0
+    assert added(-1.1 * limit / 50.0) == 0.0
+    assert added(0.0, qd=2.0) == 0.0, "braking needs more than it has"
+    assert added(0.0, before=200.0) == 0.0, "at the end of this step it will"
 
 
 @pytest.mark.parametrize(

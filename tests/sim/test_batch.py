@@ -1,14 +1,14 @@
-"""Batch rows on their way: none sees another, and a change of charts keeps the spanning state."""
+"""Batch rows on their way: none sees another, and steps that are too long for a row are taken in parts."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from kinloop.sim.charts.recharting import rechart
-from kinloop.sim.charts.thresholds import REACH_LIMIT, VOLUME_LIMIT
 
+import kinloop as kl
 from kinloop.sim import Simulator, Status
 from kinloop.sim.recorder import Recorder
+from kinloop.sim.stepper import LARGEST_TURN
 from tests.sim.mechanisms import pendulum, started
 
 
@@ -47,31 +47,6 @@ def test_steps_may_be_taken_in_any_portions():
     for end in ends[1:]:
         for a, b in zip(end.arrays(), ends[0].arrays(), strict=True):
             np.testing.assert_array_equal(a, b)
-
-
-def test_a_row_placed_in_other_charts_keeps_its_spanning_state():
-    sim, state = swinging(2)
-    batch = sim.batch(state)
-    tree = rechart(batch.engine(0).tree, state.q[0])
-    assert tree.independent_dofs != batch.engine(0).tree.independent_dofs
-    batch.watch.status[0] = Status.CHART
-    batch.place(0, tree, state.q[0], state.qd[0])
-    assert batch.chart_changes.tolist() == [1, 0] and len(batch.engines) == 2
-    assert [k.tolist() for k in batch.by_engine()] == [[1], [0]]
-    assert batch.watch.status[0] == Status.RUNNING
-    assert batch.state.v[0] == state.qd[0, tree.independent_dofs]
-    np.testing.assert_allclose(batch.read().qd, state.qd, rtol=1e-12)
-    assert batch.watch.reach_limit[0] >= REACH_LIMIT and batch.watch.volume_limit[0] <= VOLUME_LIMIT
-    batch.rechart(1)
-    assert [k.tolist() for k in batch.by_engine()] == [[0, 1]] and batch.read().charts == batch.engine(0).charts
-
-
-def test_rows_in_different_charts_have_no_common_charts():
-    sim, state = swinging(2)
-    batch = sim.batch(state)
-    assert batch.read().charts == sim.engine().charts
-    batch.rechart(0)
-    assert batch.read().charts is None
 
 
 def test_a_row_that_stopped_before_stays_stopped():
@@ -115,3 +90,63 @@ def test_a_diverged_row_is_frozen_and_touches_no_other():
     assert np.array_equal(r.q[0], alone.q) and np.array_equal(r.q[2], alone.q)
     assert np.all(np.isfinite(r.q[1])) and np.all(r.q[1, 25:] == r.q[1, -1])
     assert r.stopped[1] < 0.03 and np.isinf(r.stopped[0])
+
+
+def pushed(name, torque, integrator, dt=1e-3, steps=20, seed=1, **options):
+    """A robot of the zoo, at rest, under a constant torque on its first coordinate."""
+    robot = kl.robots.load(name)
+    q, _ = robot.random_state(seed)
+    sim = Simulator(robot, dt, integrator=integrator, limits=False, **options)
+    u = np.zeros(sim.nu)
+    u[0] = torque
+    return q, sim.rollout(q, None, u, steps=steps, record=("q", "loop_error"))
+
+
+@pytest.mark.parametrize(("name", "torque"), [("slider_crank", 3e3), ("rssr", 1e3), ("four_bar", 1e4)])
+def test_steps_that_are_too_long_are_taken_in_parts(name, torque):
+    q, exact = pushed(name, torque, "adaptive", tolerance=1e-12)
+    path = np.max(np.abs(exact.q - q))
+    assert path > 1.0, "this is no small motion"
+    for integrator, bound in (("semi_implicit", 1e-3), ("rk4", 1e-7)):
+        _, run = pushed(name, torque, integrator)
+        assert run.status.tolist() == [1] and run.substeps[0] > 20
+        assert np.max(np.abs(run.q - exact.q)) < bound * max(path, 1.0), integrator
+        assert np.max(run.loop_error) < 1e-12
+    assert exact.substeps.tolist() == [0]
+
+
+def test_parts_are_counted_and_long_steps_come_back():
+    """A row that is braked again takes whole steps again."""
+    robot, q, v = started("crank_joint", 10.0)
+    sim = Simulator(robot, 1e-3)
+    u = np.zeros((1, 300, 1))
+    u[:, 20:40], u[:, 40:60] = 600.0, -600.0
+    run = sim.rollout(state=sim.state(q, v), controls=u, record=("q", "v"))
+    fast = np.max(np.abs(run.v)) * 1e-3
+    assert fast > LARGEST_TURN and run.status.tolist() == [1] and 2 <= run.substeps[0] < 2000
+    calm = sim.rollout(state=sim.state(q, v), steps=300)
+    assert calm.substeps.tolist() == [0]
+
+
+def test_a_row_in_parts_touches_no_other():
+    robot, q, v = started("crank_joint", 10.0)
+    sim = Simulator(robot, 1e-3)
+    u = np.zeros((3, 60, 1))
+    u[1, 20:] = 400.0
+    many = sim.rollout(state=sim.state(q, v * np.ones((3, 1))), controls=u)
+    assert many.substeps[1] > 0 and many.substeps[[0, 2]].tolist() == [0, 0]
+    for k in range(3):
+        one = sim.rollout(state=sim.state(q, v), controls=u[[k]])
+        np.testing.assert_array_equal(many.q[k], one.q[0])
+
+
+@pytest.mark.parametrize("name", ["four_bar", "slider_crank", "rssr"])
+@pytest.mark.parametrize("torque", [1.0, 1e3, 1e6])
+@pytest.mark.parametrize("dt", [1e-4, 1e-2])
+def test_no_row_that_says_it_is_well_stands_still(name, torque, dt):
+    q, run = pushed(name, torque, "semi_implicit", dt, steps=3)
+    if run.status[0] == Status.RUNNING:
+        steps = np.max(np.abs(np.diff(np.vstack([q, run.q]), axis=0)), axis=1)
+        assert np.all(steps > 0), "it moved in every step"
+    else:
+        assert run.status[0] in (Status.OPEN, Status.DIVERGED) and np.isfinite(run.stopped[0])

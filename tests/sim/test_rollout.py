@@ -108,7 +108,7 @@ def test_one_state_leaves_out_the_axis_of_batch_rows():
 
 def test_all_arrays_have_names():
     r = four_bars()
-    flags = {"status", "stopped", "chart_changes", "singular", "lowest_volume"}
+    flags = {"status", "stopped", "substeps", "singular", "nearest"}
     assert set(r.arrays()) == {"t", *RECORD, "final_q", "final_qd", "final_t", *flags}
     assert not np.any(r.diverged) and np.all(np.isinf(r.stopped))
 

@@ -18,7 +18,7 @@ def test_a_state_is_made_of_independent_or_spanning_velocities():
     b = sim.state(q, qd=robot.spanning_velocity(q, v))
     np.testing.assert_array_equal(a.qd, b.qd)
     np.testing.assert_array_equal(a.qd[0], robot.spanning_velocity(q, v))
-    assert a.t == [2.0] and b.t == [0.0] and np.all(a.ok) and not np.any(a.memory) and a.charts is None
+    assert a.t == [2.0] and b.t == [0.0] and np.all(a.ok) and not np.any(a.memory)
 
 
 def test_states_broadcast():
@@ -42,10 +42,14 @@ def test_states_that_are_none_are_refused():
         Simulator(flat).state(np.stack([flat.close(np.array([0.5, 0.5, -0.5])), np.zeros(3)]), np.ones(1))
 
 
-def test_engines_are_made_once_per_choice_of_charts():
-    sim = Simulator(crank_rocker())
-    assert sim.engine() is sim.engine() is sim.engine(sim.engine().tree)
-    assert sim.engine(crank_rocker("rocker_joint").tree) is not sim.engine()
+def test_one_engine_serves_whatever_coordinates_are_independent():
+    sims = [Simulator(crank_rocker(name), motors=["crank_joint"]) for name in ("crank_joint", "rocker_joint")]
+    assert sims[0].engine is sims[0].engine and sims[0].engine.step is sims[0].engine.step
+    q = sims[0].robot.neutral()
+    qd = sims[0].robot.spanning_velocity(q, np.array([20.0]))
+    ends = [sim.rollout(None, None, [0.5], steps=300, state=sim.state(q, qd=qd)).final for sim in sims]
+    np.testing.assert_allclose(ends[0].q, ends[1].q, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(ends[0].qd, ends[1].qd, rtol=0, atol=1e-9)
 
 
 def test_a_step_of_many_rows_is_that_of_each():
@@ -58,14 +62,17 @@ def test_a_step_of_many_rows_is_that_of_each():
             np.testing.assert_array_equal(a[k], b[0])
 
 
-def test_a_step_in_which_charts_change_is_taken_all_the_same():
-    robot, q, v = started("rocker_joint")
+def test_a_step_that_is_too_long_for_a_row_is_taken_in_parts():
+    robot, q, v = started("crank_joint", 200.0)
     sim = Simulator(robot, 1e-3)
-    state = sim.step(sim.state(q, v))
-    assert state.ok[0] and state.charts not in (None, sim.engine().charts), "it goes on in the charts it got"
-    again = sim.step(state)
-    run = sim.rollout(q, v, steps=2)
-    np.testing.assert_allclose(again.q[0], run.q[-1], rtol=0, atol=1e-12)
+    state = sim.state(q, v * np.array([[1.0], [0.05]]))
+    after = sim.step(state)
+    run = sim.rollout(state=state, steps=1)
+    assert np.all(after.ok) and run.substeps[0] > 1 and run.substeps[1] == 0
+    np.testing.assert_array_equal(after.q, run.final.q)
+    fine = Simulator(robot, 1e-3, integrator="adaptive", tolerance=1e-12).rollout(state=state, steps=1)
+    np.testing.assert_allclose(after.q, fine.final.q, rtol=0, atol=1e-3)
+    assert np.max(np.abs(after.q[0] - q)) > 0.1, "it moved"
 
 
 def test_a_stopped_row_stays_where_it_is():

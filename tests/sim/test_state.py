@@ -13,14 +13,14 @@ from kinloop.sim import State
 def two():
     return State(
         np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0], [6.0]]), np.array([0.1, 0.2]), np.array([True, False]),
-        np.array([[7.0], [8.0]]), ("charts",),
+        np.array([[7.0], [8.0]]),
     )  # fmt: skip
 
 
 def test_repeated_is_the_first_row_many_times():
     s = two()
     r = s.repeated(3)
-    assert len(s) == 2 and len(r) == 3 and r.charts == s.charts
+    assert len(s) == 2 and len(r) == 3
     for many, one in zip(r.arrays(), s.arrays(), strict=True):
         assert np.array_equal(many, np.stack([one[0]] * 3))
         many[:] = 0

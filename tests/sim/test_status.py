@@ -10,7 +10,8 @@ from tests.sim.mechanisms import pendulum
 
 
 def test_statuses_are_the_integers_of_rollouts():
-    assert [(s.name, s.value) for s in Status] == [("RUNNING", 1), ("CHART", 2), ("OPEN", 3), ("DIVERGED", 4)]
+    names = ["RUNNING", "TOO_LONG", "OPEN", "DIVERGED", "SINGULAR"]
+    assert [(s.name, s.value) for s in Status] == list(zip(names, range(1, 6), strict=True))
     assert kl.sim.Status is Status
 
 

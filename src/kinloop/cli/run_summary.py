@@ -26,14 +26,10 @@ def summary(r: Run, *more: tuple[str, Any, str]) -> Table:
     if "loop_error" in rollout.records and rollout["loop_error"].size:
         add(t, "loops open by at most", f"{np.max(rollout['loop_error']):.1e}", "m, rad")
     _add_contacts(r, t)
-    add(t, "shorter steps", int(np.sum(rollout.substeps)), "taken where one of dt would have been too long")
+    if np.any(rollout.substeps):
+        add(t, "shorter steps", int(np.sum(rollout.substeps)), "taken where dt was too long")
     if np.any(rollout.singular):
-        add(
-            t,
-            "passed singular",
-            int(np.sum(rollout.singular)),
-            "rows that passed a configuration where a loop loses rank",
-        )
+        add(t, "through singular", int(np.sum(rollout.singular)), "rows that passed where a loop loses rank")
     if np.any(rollout.diverged):
         first = float(np.min(rollout.stopped))
         add(

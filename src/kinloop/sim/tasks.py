@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from kinloop.clusters import ClusterTree
-from kinloop.clusters.closing import close_dependents
+from kinloop.clusters.framing import framed
 from kinloop.robot import Robot
 from kinloop.scalar import Array
 from kinloop.sim.actuators import Motor
 from kinloop.sim.contact.ground import Plane
 from kinloop.sim.gym import KinloopVectorEnv, Task
+from kinloop.sim.on_loops import closed_twice
 from kinloop.sim.simulator import Simulator
 from kinloop.sim.state import State
 
@@ -22,7 +23,7 @@ def posed(tree: ClusterTree, angles: dict[str, float]) -> Array:
     q = tree.top.neutral()
     for name, x in angles.items():
         q[tree.top.q_of[tree.top.joint_index[name]]] = x
-    return close_dependents(tree, q)[0]
+    return closed_twice(framed(tree), q)[0]
 
 
 class Standing(Task):

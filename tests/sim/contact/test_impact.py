@@ -7,9 +7,9 @@ import pytest
 
 import kinloop as kl
 from kinloop.algorithms.trees.kinematics import motion
-from kinloop.clusters.closing import close_dependents
 from kinloop.sim import ContactPoint, Motor, Plane, Simulator, box_corners
 from kinloop.sim.contact.impact import Bounce
+from kinloop.sim.on_loops import closed_twice
 from tests.sim.mechanisms import SIZE, ball, box_on, free_box, leg, level, pendulum
 
 G = 9.81
@@ -25,7 +25,7 @@ def cheetah(**options):
     q = robot.neutral()
     for j, x in zip(joints, pose, strict=True):
         q[robot.tree.top.q_of[robot.tree.top.joint_index[j]]] = x
-    q, _ = close_dependents(robot.tree, q)
+    q, _ = closed_twice(sim.engine.tree, q)
     q[2] -= min(robot.frame_pose(q, f)[2, 3] for f in feet)
     return sim, q, pose
 

@@ -19,8 +19,7 @@ from kinloop.sim.contact.joint_stops import (
     joint_paths,
     solve_with_joints,
 )
-from kinloop.sim.smooth_motion import smooth_motion
-from tests.sim.mechanisms import free_box, leg, leg_states, pendulum
+from tests.sim.mechanisms import free_box, leg, leg_states, pendulum, smooth_motion
 
 H = 1e-3
 
@@ -70,8 +69,10 @@ def test_paths_start_half_a_step_before_the_middle():
     robot = pendulum(lower=-0.5, upper=0.5)
     q, v, v_free = np.array([0.3]), np.array([2.0]), np.array([2.5])
     limits, s = state_of(robot, q, v)
-    (path,) = joint_paths(limits, robot.tree, s, q, v, v_free, H)
+    (path,) = joint_paths(limits, robot.tree, s, q, v, v_free, np.zeros(1), H)
     assert path.rate == 2.5 and path.high == pytest.approx((0.5 - (0.3 - 0.5 * H * 2.0)) / H)
+    (path,) = joint_paths(limits, robot.tree, s, q, v, v_free, np.array([1e-3]), H)
+    assert path.high == pytest.approx((0.5 - (0.3 - 0.5 * H * 2.0 - 1e-3)) / H), "the middle was reached with a drift"
 
 
 def test_impulses_of_all_joints_come_back_in_their_order():
@@ -82,7 +83,7 @@ def test_impulses_of_all_joints_come_back_in_their_order():
     robot = b.build()
     q, v = np.zeros(4), np.array([5.0, 6.0, 7.0, 8.0])
     limits, s = state_of(robot, q, v)
-    paths = joint_paths(limits, robot.tree, s, q, v, v, H)
+    paths = joint_paths(limits, robot.tree, s, q, v, v, np.zeros(4), H)
     found, impulses = solve_with_joints(limits, paths, robot.tree, s, [], True, 20, np.zeros(4))
     # half a step before the middle the stops are half a step away; friction gives what it has
     np.testing.assert_allclose(impulses, [-2.5 * 1.0, -2.0 * H, -3.5 * 3.0, -3.0 * H], rtol=1e-8)

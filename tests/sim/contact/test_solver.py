@@ -72,7 +72,7 @@ def test_joints_agree_with_a_dense_method(seed):
     rng = np.random.default_rng(seed)
     Z, u = rng.normal(size=(5, N)), 3.0 * rng.normal(size=5)
     low, high, dry = -rng.uniform(0, 2, 5), rng.uniform(0, 2, 5), rng.uniform(0, 0.1, 5) * (np.arange(5) % 2)
-    rows = [JointRow(Z[k], list(range(N)), u[k], low[k], high[k], float(dry[k])) for k in range(5)]
+    rows = [JointRow(Z[k], list(range(N)), u[k], low[k], high[k], float(dry[k]), dry[k] > 0) for k in range(5)]
     found = solve_impulses([], rows, N, 300)
     np.testing.assert_allclose(found.joints, dense_joints(Z, u, low, high, dry), atol=1e-7)
     after = u + Z @ found.w
@@ -83,7 +83,7 @@ def test_dry_friction_resists_and_stops_hold():
     z, A = np.array([2.0, 1.0]), 5.0
 
     def solve(u, low=-1e30, high=1e30, dry=0.0):
-        found = solve_impulses([], [JointRow(z, [0, 1], u, low, high, dry)], 2, 5)
+        found = solve_impulses([], [JointRow(z, [0, 1], u, low, high, dry, dry > 0)], 2, 5)
         return found.joints[0], u + z @ found.w
 
     assert solve(1.0) == (0.0, 1.0)
@@ -170,7 +170,7 @@ def test_nothing_happens_where_nothing_is_active():
 
 def stop(near):
     Z, u, rows = problem(3, contacts=2, joints=1)
-    row = JointRow(Z[6], list(range(N)), 5.0, -1.0, 1.0, 0.0)
+    row = JointRow(Z[6], list(range(N)), 5.0, -1.0, 1.0, 0.0, False)
     return Z, u, solve_impulses(rows, [], N, 300, np.zeros(6), Stops(near, [row], np.zeros(1)), active=True)
 
 
@@ -189,7 +189,7 @@ def test_symbols_give_what_numbers_give():
     def solve(z, u):
         z = z.reshape(7, N)
         rows = [ContactRow(z[3 * k : 3 * k + 3], list(range(N)), u[3 * k : 3 * k + 3], 0.0, 0.5) for k in range(2)]
-        joint = JointRow(z[6], list(range(N)), u[6], -0.5, 0.5, 0.05)
+        joint = JointRow(z[6], list(range(N)), u[6], -0.5, 0.5, 0.05, True)
         found = solve_impulses(rows, [joint], N, 10)
         return {"x": np.array([*np.concatenate(found.contacts), *found.joints]), "w": np.asarray(found.w)}
 

@@ -37,7 +37,7 @@ def test_integrators_say_what_the_protocol_asks(kind):
                 assert list(found) == list(wanted), name
     assert made.key[0] == kind.name and isinstance(made.has_contact, bool)
     robot = pendulum()
-    assert made.memory_size(System(robot.tree, make_drive(robot.tree, None), None, 1e-3)) >= 0
+    assert made.memory_size(System(robot.tree, make_drive(robot.tree, None), None)) >= 0
 
 
 def test_options_reach_those_they_concern():

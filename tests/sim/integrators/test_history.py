@@ -1,0 +1,125 @@
+"""Accelerations of past steps: exact for polynomials, order 5 in smooth motion, also after another control."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from kinloop.sim import Simulator
+from kinloop.sim.integrators.history import (
+    Past,
+    combine,
+    extrapolated,
+    over_the_step,
+    read_past,
+    to_the_middle,
+    updated,
+    weights,
+)
+from kinloop.sim.integrators.semi_implicit import ORDER
+from tests.sim.mechanisms import pendulum, started
+
+
+def differences(values):
+    """Backward differences at the last of equally spaced values."""
+    out, row = [], np.array(values, dtype=float)
+    while len(row):
+        out.append(row[-1:])
+        row = np.diff(row)
+    return out
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize(("start", "end"), [(-0.5, 0.5), (0.5, 1.0), (0.0, 1.0)])
+def test_weights_integrate_polynomials_exactly(count, start, end):
+    w = weights(count, Fraction(start), Fraction(end))
+    for power in range(count):
+        d = differences([float(s) ** power for s in range(1 - count, 1)])
+        once = (end ** (power + 1) - start ** (power + 1)) / (power + 1)
+        moment = (end ** (power + 2) - start ** (power + 2)) / (power + 2)
+        assert combine(w.velocity, d)[0] == pytest.approx(once, rel=1e-12, abs=1e-13)
+        assert combine(w.position, d)[0] == pytest.approx(end * once - moment, rel=1e-12, abs=1e-13)
+
+
+def test_weights_of_a_step_are_those_of_the_midpoint_rule_corrected():
+    w = over_the_step(4)
+    np.testing.assert_allclose(w.velocity, [1.0, 0.0, 1 / 24, 1 / 24], rtol=1e-15)
+    assert w.position[0] == 0.5 and to_the_middle(1).velocity == (0.5,) and to_the_middle(1).position == (0.125,)
+
+
+def test_differences_follow_a_polynomial():
+    def a(s):
+        return np.array([1.0 + 2.0 * s - s**2 + 0.5 * s**3])
+
+    d, known = [np.zeros(1)] * 4, 0.0
+    for k in range(8):
+        d = updated(a(k), d, known)[:4]
+        known = min(known + 1.0, 4.0)
+        if k >= 3:
+            assert extrapolated(d)[0] == pytest.approx(a(k + 1)[0], rel=1e-12), "a cubic is known from four values on"
+    assert [float(x[0]) for x in updated(a(0), d, 0.0)[1:]] == [0.0] * 4, "nothing is known after a jump"
+
+
+def test_a_memory_is_forgotten_where_something_else_was_held():
+    held = np.array([1e-3, 0.5])
+    past = Past([np.array([1.0, 2.0]), np.array([3.0, 4.0])], 2.0, held, np.array([9.0]))
+    again = read_past(past.vector(), 2, 2, held)
+    assert again.known == 2.0 and np.array_equal(again.vector(), past.vector())
+    for other in ([2e-3, 0.5], [1e-3, 0.6], [1e-3, np.nan]):
+        assert read_past(past.vector(), 2, 2, np.array(other)).known == 0.0
+
+
+def warm(sim, fine, q, qd, u):
+    """The state (q, qd) with the memory that exact motion up to it leaves: accelerations at the middles before."""
+    h, n = sim.dt, ORDER - 1
+    middles = []
+    past = fine.state(q, qd=-qd)
+    back = fine.rollout(state=past, controls=u, steps=2 * n - 1, record=("q", "qd"))  # in half steps, backwards
+    for k in range(n):
+        x, xd = back.q[0, 2 * k], -back.qd[0, 2 * k]
+        middles.append(np.asarray(fine.engine.rate(x, xd, u)[1]))
+    values, d = np.array(middles[::-1]), []
+    while len(values):
+        d.append(values[-1])
+        values = np.diff(values, axis=0)
+    state = sim.state(q, qd=qd)
+    state.memory[0] = Past(d, float(n), np.array([h, *u]), np.zeros(0)).vector()
+    return state
+
+
+def cases():
+    robot, q, v = started("crank_joint", 6.0)
+    yield "pendulum", pendulum(), np.array([1.0]), np.array([2.0]), np.array([0.3])
+    yield "crank-rocker", robot, q, robot.spanning_velocity(q, v), np.array([0.2])
+
+
+@pytest.mark.parametrize("case", list(cases()), ids=lambda c: c[0])
+def test_smooth_motion_is_of_fifth_order(case):
+    _, robot, q, qd, u = case
+    exact = Simulator(robot, 0.16, integrator="adaptive", tolerance=1e-13).rollout(
+        state=Simulator(robot).state(q, qd=qd), controls=u, steps=1
+    )
+    errors = []
+    for h in (4e-3, 2e-3, 1e-3):
+        fine = Simulator(robot, 0.5 * h, integrator="adaptive", tolerance=1e-13)
+        sim = Simulator(robot, h)
+        end = sim.rollout(state=warm(sim, fine, q, qd, u), controls=u, steps=round(0.16 / h)).final
+        errors.append(np.max(np.abs(end.q - exact.final.q)))
+    orders = np.log2(np.array(errors[:-1]) / errors[1:])
+    assert np.all(orders > 4.5), (errors, orders)
+
+
+@pytest.mark.parametrize("case", list(cases()), ids=lambda c: c[0])
+def test_order_is_regained_after_another_control(case):
+    """Some steps after a change energy is kept as if nothing had happened."""
+    _, robot, q, qd, _ = case
+    sim = Simulator(robot, 2e-3)
+    u = np.zeros((1, 200, sim.nu))
+    u[:, 50:60] = 0.5
+    run = sim.rollout(state=sim.state(q, qd=qd), controls=u, record=("energy", "kinetic_energy"))
+    energy = run.energy[0] / np.max(run.kinetic_energy)
+    before, after = np.ptp(energy[8:50]), np.ptp(energy[68:])
+    assert after < max(20.0 * before, 1e-9) and after < 1e-6
+    assert run.final.memory[0, (ORDER - 1) * len(q)] == ORDER - 1, "all differences are known again"
