@@ -4,7 +4,9 @@ grouping            which bodies belong together
 charts              which coordinates of a cluster are independent, and how the others follow
 closing             closing of positions and velocities, with all its tolerances
 sampling            closed configurations in general position; what is typical of a cluster's rows
+mobility            whether the velocities that loops leave free lead anywhere
 tree                Cluster, ClusterTree, and how a mechanism becomes one
+state_faults        what keeps positions from being a configuration of the robot
 assembly            closed configurations of a whole robot: the nearest, a neutral one, random ones
 stacked_transforms  the papers' stacked matrices, to look at and to test against
 """
