@@ -18,15 +18,24 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
+POSITIONS, POSITION = ("q", "q0", "q1"), 1e12
+"""Positions, and how large they may be [m, rad]: of an angle beyond, no digit of its sine is left."""
+
+LARGEST = 1e100
+"""How large all other numbers may be: squares of them are finite."""
+
+
 def checked(name: str, x: ArrayLike, size: int) -> Array:
     """A finite float array (..., size), or an error with what was expected and received."""
     a = _real(name, x, f"(..., {size})")
     if a.ndim == 0 or a.shape[-1] != size:
         raise ShapeError(f"{name} must have shape ({size},) or (..., {size}), received {a.shape}")
-    if not np.isfinite(a).all():
-        where = np.argwhere(~np.isfinite(a))[0].tolist()
+    largest = POSITION if name in POSITIONS else LARGEST
+    if not (np.abs(a) <= largest).all():
+        where = np.argwhere(~(np.abs(a) <= largest))[0].tolist()
+        bound = "" if not np.isfinite(a[tuple(where)]) else f" up to {largest:.0e}"
         raise NonFiniteInput(
-            f"{name} is {a[tuple(where)]} at index {where if len(where) > 1 else where[0]}; give finite numbers"
+            f"{name} is {a[tuple(where)]} at index {where if len(where) > 1 else where[0]}; give finite numbers{bound}"
         )
     return a
 

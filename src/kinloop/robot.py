@@ -14,7 +14,7 @@ import numpy as np
 
 from kinloop.algorithms.constrained.motion_constraints import Constraints
 from kinloop.algorithms.requests import ask
-from kinloop.algorithms.trees.articulated import check_regular
+from kinloop.algorithms.trees.articulated import check_regular, is_solid
 from kinloop.algorithms.trees.kinematics import FrameAt, find_frame
 from kinloop.algorithms.trees.reactions import Reactions, reactions
 from kinloop.clusters import ClusterTree, assembly, close, grow, neutral, random_closed
@@ -44,7 +44,7 @@ class Robot:
 
     def __init__(self, mechanism: Mechanism, backend: str = "kernel", check: str = "on") -> None:
         self._take(grow(mechanism), backend, check)
-        if not all(b.mass > 0 for b in mechanism.bodies):
+        if not all(map(is_solid, mechanism.bodies)):
             check_regular(self.tree, self.neutral())
 
     @classmethod

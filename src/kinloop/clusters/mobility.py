@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kinloop.clusters.charts import rank_of
-from kinloop.clusters.closing import CONVERGED, close_parts, residual
+from kinloop.clusters.closing import CONVERGED, TOLERANCE, close_parts, residual
 from kinloop.errors import ModelError
 from kinloop.model.loops import LoopClosure, stacked_rows
 from kinloop.model.topology import Topology
@@ -25,7 +25,11 @@ AROUND = 0.3
 STEPS = (0.1, 0.03, 0.01, 1e-3)
 """How far free velocities are followed [rad, m]: the shortest is for mechanisms of millimetres."""
 
-LONG = 30.0
+EXACT_RANK = 1e-9
+"""Singular values of weighted rows below this are zero. Where they are not, rows of a file depend on each other only
+as well as it is printed, and loops that move open a little: then only what does not move at all is refused."""
+
+LONG = 8.0
 """Steps shorter than this many roots of what closing leaves open say nothing: a loop in line opens with the square."""
 
 ARRIVED = 0.5
@@ -45,10 +49,12 @@ def check_mobility(
     around = top.integrate(q, _spread(top, dofs, AROUND * rng.normal(size=len(dofs))))
     if rank_of(stacked_rows(top, parts, dofs, around).K * weights[:, None]) <= rank:
         return
-    directions = np.linalg.svd(weighted)[2][rank:]
-    left = 2.0 * residual(rows.phi) + CONVERGED  # files print few digits: their loops close no better anywhere
+    _, sizes, turned = np.linalg.svd(weighted)
+    directions, exact = turned[rank:], np.max(sizes[rank:], initial=0.0) < EXACT_RANK
+    # files print few digits: what does not close exactly here will not elsewhere
+    left = CONVERGED if residual(rows.phi) < CONVERGED else TOLERANCE
     reached = max(_reached(top, parts, dofs, q, directions, h, left) for h in STEPS if h > LONG * np.sqrt(left))
-    if reached < free:
+    if reached == 0 or (exact and reached < free):
         names = ", ".join(repr(p.name) for p in parts)
         raise ModelError(
             f"{names} close only where they are drawn: {free} velocities seem free in that singular position, links in "
