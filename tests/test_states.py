@@ -11,8 +11,10 @@ import pytest
 
 import kinloop as kl
 from kinloop.algorithms.quantities import QUANTITIES
+from kinloop.algorithms.requests import ask
 from kinloop.clusters.closing import TOLERANCE
 from kinloop.errors import LoopNotClosed, MethodError, NotAState, ShapeError, SingularConfiguration
+from kinloop.states import StateCheck
 
 BACKENDS = ("kernel", "numpy")
 
@@ -125,10 +127,15 @@ def test_dead_centres_are_refused_where_charts_matter(crank: float, backend: str
     assert np.all(np.isfinite(by_crank.forward_dynamics(q, [0.0], [1.0])))
 
 
-def test_results_that_overflow_are_refused(four_bar: kl.Robot) -> None:
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_results_that_are_not_finite_are_refused(four_bar: kl.Robot, value: float) -> None:
     q, _ = four_bar.random_state(0)
-    with pytest.raises(SingularConfiguration, match="forward_dynamics of 'four_bar' is not finite"):
-        four_bar.forward_dynamics(q, [1e200], [0.0])
+    asked = ask(four_bar.tree.top, "forward_dynamics")
+    states, off = (StateCheck(four_bar.kernels, check) for check in ("on", "off"))
+    for result in (np.array([value]), (np.zeros(1), np.array([1.0, value]))):
+        with pytest.raises(SingularConfiguration, match="forward_dynamics of 'four_bar' is not finite"):
+            states.answer(asked, [q], lambda given, result=result: result)
+        assert off.answer(asked, [q], lambda given, result=result: result) is result
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
