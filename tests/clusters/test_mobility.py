@@ -75,3 +75,21 @@ def test_parallelograms_that_pass_through_a_line_move() -> None:
     b.body("rocker", at=(1.0, 0, 0), **solid)
     b.loop("pin", "coupler", "rocker", axis="z", at=(1.0, 0, 0), at_successor=(0.3, 0, 0))
     assert grow(b.mechanism()).nv == 1
+
+
+def test_rows_that_are_rounding_everywhere_hold_nothing() -> None:
+    """A spherical linkage whose pin lies where all axes meet: its shifts are zero, and zero but for rounding."""
+    rng = np.random.default_rng(0)
+    u = [x / np.linalg.norm(x) for x in rng.normal(size=(4, 3))]
+    centre = np.array((0.3, -0.2, 0.5))
+    b = kl.Builder("spherical")
+    solid = {"mass": 1.0, "com": (0.1, 0.2, 0), "inertia": (0.1, 0.12, 0.15)}
+    b.body("crank", axis=u[0], at=centre - 0.7 * u[0], **solid)
+    b.body("coupler", "crank", axis=u[1], at=0.7 * u[0] - 0.4 * u[1], **solid)
+    b.body("rocker", axis=u[2], at=centre - 0.5 * u[2], **solid)
+    b.loop("pin", "coupler", "rocker", axis=u[3], at=0.4 * u[1], at_successor=0.5 * u[2])
+    robot = b.build(backend="numpy")
+    q, v = robot.random_state(0)
+    assert robot.nv == 1
+    expected = robot.forward_dynamics(q, v, [1.0], method="dense_kkt")
+    assert robot.forward_dynamics(q, v, [1.0]) == pytest.approx(expected, rel=1e-10)
