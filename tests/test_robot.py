@@ -207,3 +207,30 @@ def test_a_massless_body_is_legal_where_something_it_carries_has_inertia():
 def test_a_coordinate_that_moves_no_inertia_is_refused_by_name():
     with pytest.raises(kl.ModelError, match=r"'tip_joint' moves no inertia: body 'tip'.*armature"):
         massless_tip().build()
+
+
+@pytest.mark.parametrize("axis", [(0.0, 0.0, 1.0), (1.0, 2.0, 3.0)])
+@pytest.mark.parametrize("rod", [False, True])
+def test_a_point_mass_or_a_thin_rod_on_its_own_axis_is_refused_by_name(axis, rod):
+    u = np.array(axis) / np.linalg.norm(axis)
+    across = 0.1 * (np.eye(3) - np.outer(u, u)) if rod else np.zeros((3, 3))
+    b = kl.Builder("spinner")
+    b.body("arm", mass=1.0, com=(0.3, 0, 0), inertia=(0.1, 0.1, 0.1), axis="y")
+    b.body("pin", "arm", mass=2.0, com=0.7 * u, inertia=across, axis=u, at=(0.5, 0, 0))
+    with pytest.raises(kl.ModelError, match=r"'pin_joint' moves no inertia: body 'pin'.*on the joint's own axis"):
+        b.build(backend="numpy")
+    b = kl.Builder("pendulum")
+    b.body("bob", mass=2.0, com=np.cross(u, (0.3, 0.1, -0.2)), axis=u)
+    assert b.build(backend="numpy").nv == 1
+
+
+@pytest.mark.parametrize("backend", ["kernel", "numpy"])
+def test_numbers_too_large_to_mean_anything_are_refused_by_name(backend):
+    robot = kl.Robot(kl.robots.mechanism("double_pendulum"), backend=backend)
+    q, v = robot.random_state(0)
+    with pytest.raises(NonFiniteInput, match=r"q is 1e\+300 at index 0; give finite numbers up to 1e\+12"):
+        robot.forward_dynamics(np.full(robot.nq, 1e300), v, v)
+    with pytest.raises(NonFiniteInput, match=r"q is -1e\+20 at index 0"):
+        robot.close(np.full(robot.nq, -1e20))
+    with pytest.raises(NonFiniteInput, match=r"v is 1e\+200 at index 0; give finite numbers up to 1e\+100"):
+        robot.forward_dynamics(q, np.full(robot.nv, 1e200), v)

@@ -49,17 +49,19 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def load(path: str | Path, floating_base: bool | None = None, backend: str = "kernel", **options: Any) -> Robot:
+def load(
+    path: str | Path, floating_base: bool | None = None, backend: str = "kernel", check: str = "on", **options: Any
+) -> Robot:
     """The robot of a model file (URDF and dialects, MJCF, SDF, kinloop's own); its loops become clusters.
 
-    `floating_base`: None as the file says, True frees the base, False fixes it. Further options are those
-    of `kinloop.io.load`: strict, packages, keep_fixed, accept_inertia, limits.
+    `floating_base`: None as the file says, True frees the base, False fixes it. `backend` and `check` are those of
+    `Robot`, further options those of `kinloop.io.load`: strict, packages, keep_fixed, accept_inertia, limits.
     """
     from kinloop import io
 
     mechanism = io.load(path, floating_base, **options)
     try:
-        return Robot(mechanism, backend)
+        return Robot(mechanism, backend, check)
     except (ModelError, LoopNotClosed) as error:
         raise io.file_error(path, error) from error
 

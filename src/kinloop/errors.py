@@ -28,6 +28,10 @@ class NonFiniteInput(KinloopError, ValueError):
     """NaN or infinity where a number is needed."""
 
 
+class NotAState(KinloopError, ValueError):
+    """Positions that are no configuration of the robot: a quaternion that is not of unit length."""
+
+
 class LoopNotClosed(KinloopError, ValueError):
     """A configuration in which a loop stands open, or cannot be closed."""
 

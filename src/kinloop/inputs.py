@@ -18,28 +18,31 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
+POSITIONS, POSITION = ("q", "q0", "q1"), 1e12
+"""Positions, and how large they may be [m, rad]: of an angle beyond, no digit of its sine is left."""
+
+LARGEST = 1e100
+"""How large all other numbers may be: squares of them are finite."""
+
+
 def checked(name: str, x: ArrayLike, size: int) -> Array:
     """A finite float array (..., size), or an error with what was expected and received."""
-    try:
-        a = np.asarray(x, dtype=float)
-    except (TypeError, ValueError):
-        raise _unreal(name, x, f"(..., {size})") from None
+    a = _real(name, x, f"(..., {size})")
     if a.ndim == 0 or a.shape[-1] != size:
         raise ShapeError(f"{name} must have shape ({size},) or (..., {size}), received {a.shape}")
-    if not np.isfinite(a).all():
-        where = np.argwhere(~np.isfinite(a))[0].tolist()
+    largest = POSITION if name in POSITIONS else LARGEST
+    if not (np.abs(a) <= largest).all():
+        where = np.argwhere(~(np.abs(a) <= largest))[0].tolist()
+        bound = "" if not np.isfinite(a[tuple(where)]) else f" up to {largest:.0e}"
         raise NonFiniteInput(
-            f"{name} is {a[tuple(where)]} at index {where if len(where) > 1 else where[0]}; give finite numbers"
+            f"{name} is {a[tuple(where)]} at index {where if len(where) > 1 else where[0]}; give finite numbers{bound}"
         )
     return a
 
 
 def checked_wrenches(f_ext: ArrayLike, bodies: int) -> Array:
     """External wrenches (..., bodies, 6), finite, as flat vectors (..., 6 bodies)."""
-    try:
-        a = np.asarray(f_ext, dtype=float)
-    except (TypeError, ValueError):
-        raise _unreal("f_ext", f_ext, f"(..., {bodies}, 6)") from None
+    a = _real("f_ext", f_ext, f"(..., {bodies}, 6)")
     if a.shape[-2:] != (bodies, 6):
         raise ShapeError(f"f_ext must have shape (..., {bodies}, 6), one wrench per body, received {a.shape}")
     return checked("f_ext", a.reshape(*a.shape[:-2], 6 * bodies), 6 * bodies)
@@ -60,5 +63,16 @@ def checked_inputs(
     return out
 
 
-def _unreal(name: str, x: ArrayLike, shape: str) -> ShapeError:
-    return ShapeError(f"{name} must be real numbers of shape {shape}, received {type(x).__name__}")
+def _real(name: str, x: ArrayLike, shape: str) -> Array:
+    """A float array; complex numbers lose no part of themselves on the way, they are refused."""
+    if isinstance(x, np.ndarray) and x.dtype == float:
+        return x
+    kind = type(x).__name__
+    try:
+        given = np.asarray(x)
+        if given.dtype.kind in "biufO":
+            return np.asarray(given, dtype=float)
+        kind = str(given.dtype) if given.dtype.kind == "c" else kind
+    except (TypeError, ValueError):
+        pass
+    raise ShapeError(f"{name} must be real numbers of shape {shape}, received {kind}")

@@ -14,18 +14,19 @@ import numpy as np
 
 from kinloop.algorithms.constrained.motion_constraints import Constraints
 from kinloop.algorithms.requests import ask
-from kinloop.algorithms.trees.articulated import check_regular
+from kinloop.algorithms.trees.articulated import check_regular, is_solid
 from kinloop.algorithms.trees.kinematics import FrameAt, find_frame
 from kinloop.algorithms.trees.reactions import Reactions, reactions
 from kinloop.clusters import ClusterTree, assembly, close, grow, neutral, random_closed
-from kinloop.clusters.closing import CHECKED, TOLERANCE, close_step
+from kinloop.clusters.closing import TOLERANCE, close_step
 from kinloop.compiler import Kernel
 from kinloop.constrained_motion import constrained_dynamics
-from kinloop.errors import LoopNotClosed, unknown
+from kinloop.errors import unknown
 from kinloop.inputs import checked, checked_inputs
 from kinloop.kernels import Kernels, rowwise
 from kinloop.model import LoopRows, Mechanism
 from kinloop.scalar import Array
+from kinloop.states import StateCheck
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -37,24 +38,26 @@ class Robot:
     `q` holds the positions of all spanning-tree joints (nq), `v` the velocities of the independent
     coordinates (nv); `spanning_velocity(q, v)` gives the velocities of all joints (n_spanning). `tau`
     is the force dual to `v`. External wrenches `f_ext` are (bodies, 6), each in its body's frame.
-    `tree` gives the mechanism's clusters in charts that are already chosen; by default both are found.
+    Positions that are no closed, regular configuration are refused with the reason; `check="off"` leaves that out for
+    who has closed them, and may get numbers that mean nothing where not.
     """
 
-    def __init__(self, mechanism: Mechanism, backend: str = "kernel") -> None:
-        self._take(grow(mechanism), backend)
-        if not all(b.mass > 0 for b in mechanism.bodies):
+    def __init__(self, mechanism: Mechanism, backend: str = "kernel", check: str = "on") -> None:
+        self._take(grow(mechanism), backend, check)
+        if not all(map(is_solid, mechanism.bodies)):
             check_regular(self.tree, self.neutral())
 
     @classmethod
-    def from_tree(cls, tree: ClusterTree, backend: str = "kernel") -> Robot:
+    def from_tree(cls, tree: ClusterTree, backend: str = "kernel", check: str = "on") -> Robot:
         """The robot of a cluster tree that is there already, in that tree's charts."""
         robot = cls.__new__(cls)
-        robot._take(tree, backend)
+        robot._take(tree, backend, check)
         return robot
 
-    def _take(self, tree: ClusterTree, backend: str) -> None:
+    def _take(self, tree: ClusterTree, backend: str, check: str) -> None:
         self.mechanism, self.tree, self.backend = tree.top.mechanism, tree, backend
         self.kernels = Kernels(tree, backend)
+        self._states = StateCheck(self.kernels, check)
         self._neutral: Array | None = None
 
     def __repr__(self) -> str:
@@ -64,7 +67,7 @@ class Robot:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Robot.from_tree, (self.tree, self.backend)
+        return Robot.from_tree, (self.tree, self.backend, self._states.check)
 
     # --- names and sizes
 
@@ -116,7 +119,7 @@ class Robot:
 
     def with_independent(self, names: Sequence[str]) -> Robot:
         """The same robot with other independent coordinates in the clusters that `names` touch."""
-        return Robot(replace(self.mechanism, independent=tuple(names)), self.backend)
+        return Robot(replace(self.mechanism, independent=tuple(names)), self.backend, self._states.check)
 
     # --- configurations
 
@@ -139,19 +142,14 @@ class Robot:
         """max |phi| of every loop and coupling [m or rad], in the order of `loop_names`."""
         return rowwise(lambda x: np.array([*assembly.loop_errors(self.tree, x).values()]), checked("q", q, self.nq))
 
-    def check_closed(self, q: ArrayLike, tolerance: float = CHECKED) -> None:
-        """Raise `LoopNotClosed` if a loop stands open at q."""
-        errors = np.atleast_2d(self.loop_error(q))
-        if errors.size and not np.max(errors) <= tolerance:
-            row, k = np.unravel_index(int(np.argmax(errors)), errors.shape)
-            raise LoopNotClosed(
-                f"loop {self.loop_names[k]!r} is open by {errors[row, k]:.3g} at this q (tolerance {tolerance:.0e}). "
-                "Call robot.close(q) first."
-            )
+    def check_closed(self, q: ArrayLike, tolerance: float = TOLERANCE) -> None:
+        """Raise `LoopNotClosed` if a loop stands open at q, `NotAState` if a quaternion is not of unit length."""
+        self._states.closed(checked("q", q, self.nq), tolerance)
 
     def integrate(self, q: ArrayLike, v: ArrayLike, dt: float = 1.0) -> Array:
         """The closed configuration reached from q by the constant velocity v in time dt."""
         q, v = checked("q", q, self.nq), checked("v", v, self.nv)
+        self._states.expect(q)
         return rowwise(lambda x, y: close_step(self.tree, x, y * dt), q, v)
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
@@ -244,7 +242,7 @@ class Robot:
         forces = f_ext is not None
         asked = ask(self.tree.top, "constrained_dynamics", method, (), constraints, forces, (), compliance)
         given = checked_inputs(self.tree, asked, (q, v, tau), f_ext)
-        return constrained_dynamics(self.kernels, asked, given, on_conflict)
+        return self._states.answer(asked, given, lambda x: constrained_dynamics(self.kernels, asked, x, on_conflict))
 
     def delassus(self, q: ArrayLike, constraints: Constraints, method: str | None = None) -> Array:
         """J M^-1 J^T (m, m) of the rows of motion constraints: inverse_osim, rows chosen by K."""
@@ -323,7 +321,8 @@ class Robot:
     ) -> Any:
         """One of `kinloop.quantities()` at one state or a batch: its output, or the tuple of its outputs."""
         asked = ask(self.tree.top, quantity, method, frames, constraints, f_ext is not None)
-        return self.kernels.answer(asked)(*checked_inputs(self.tree, asked, inputs, f_ext))
+        given = checked_inputs(self.tree, asked, inputs, f_ext)
+        return self._states.answer(asked, given, lambda x: self.kernels.answer(asked)(*x))
 
     _one: Callable[..., Array] = compute
     """The same for a quantity that has a single output."""
@@ -340,7 +339,7 @@ class Robot:
         dtype: str = "float64",
         cache: bool = True,
     ) -> Kernel:
-        """A kernel for one of `kinloop.quantities()`: an explicit handle to the machine code.
+        """A kernel for one of `kinloop.quantities()`: an explicit handle to the machine code, which checks no states.
 
         Its inputs are the quantity's own (q, v, tau, ...), then f_ext (flat, 6 per body) if asked for,
         then every name in `parameters` ("torso.mass", "knee.com", "gear.ratio", ...). For constrained motion

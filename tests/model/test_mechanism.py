@@ -112,6 +112,25 @@ MISTAKES = {
         lambda: Joint("wrist", "lower", "hand", "revolute"),
         "joint 'wrist' has the type 'revolute'; give a joint type",
     ),
+    "armature on a free joint": (
+        lambda: Joint("float", WORLD, "hand", joint_type("free"), armature=0.1),
+        "joint 'float' is free and has armature 0.1; a free joint has no motor whose inertia",
+    ),
+    "denormal mass": (
+        lambda: two_links(bodies=[Body("upper", 1e-310), Body("lower", **SOLID)]),
+        r"mass \[kg\] of body 'upper' of 1e-310 at most are below 1e-50",
+    ),
+    "denormal inertia": (
+        lambda: two_links(bodies=[Body("upper", 1.0, inertia=(1e-310,) * 3), Body("lower", **SOLID)]),
+        r"moments of inertia \[kg m\^2\] of body 'upper' of 1e-310 at most are below 1e-50",
+    ),
+    "a centre of mass at 1e300": (
+        lambda: Body("upper", 1.0, com=(1e300, 0, 0)),
+        r"com of body 'upper' must be finite and at most 1e\+50 in size",
+    ),
+    "a placement at 1e300": (lambda: placement((0, 0, 1e300)), r"placement position must be finite and at most 1e\+50"),
+    "a complex mass": (lambda: Body("upper", 1 + 2j), "mass of body 'upper' must be numbers of shape"),
+    "a mass in words": (lambda: Body("upper", "5"), "mass of body 'upper' must be numbers of shape"),
     "negative armature": (
         lambda: Joint("wrist", "lower", "hand", HINGE, armature=-1.0),
         "joint 'wrist' has armature -1.0; it must be a number not below zero",

@@ -56,7 +56,8 @@ class Quantity(NamedTuple):
 
     Inputs are q, v, tau, a, f (a wrench) and x (a number per row of the constraints). `frames` is "one" or
     "many" if it asks for named frames, `constraints` says whether it asks for motion constraints, `forces`
-    whether it takes external wrenches f_ext.
+    whether it takes external wrenches f_ext. `motion` says that it relates forces and accelerations, so that it would
+    be wrong without the multipliers of constrained loops; `pose` that it depends on positions alone, not on charts.
     """
 
     inputs: tuple[str, ...]
@@ -65,6 +66,8 @@ class Quantity(NamedTuple):
     frames: str = ""
     constraints: bool = False
     forces: bool = False
+    motion: bool = False
+    pose: bool = False
 
 
 def _force_response(tree: ClusterTree, q: Array, f: Array, frame: FrameAt) -> tuple[Array, Any]:
@@ -98,6 +101,7 @@ QUANTITIES: dict[str, Quantity] = {
             "dense_kkt": Method(dense_kkt.dense_kkt, numeric=True),
         },
         forces=True,
+        motion=True,
     ),
     "inverse_dynamics": Quantity(
         ("q", "v", "a"),
@@ -110,6 +114,7 @@ QUANTITIES: dict[str, Quantity] = {
             "dense_kkt": Method(dense_kkt.dense_inverse_dynamics, numeric=True),
         },
         forces=True,
+        motion=True,
     ),
     "mass_matrix": Quantity(
         ("q",),
@@ -135,15 +140,22 @@ QUANTITIES: dict[str, Quantity] = {
             "dense_kkt": Method(dense_kkt.dense_osim, numeric=True),
         },
         frames="many",
+        motion=True,
     ),
     "force_response": Quantity(
-        ("q", "f"), ("a", "compliance"), {"cluster_efpa": Method(_force_response)}, frames="one"
+        ("q", "f"), ("a", "compliance"), {"cluster_efpa": Method(_force_response)}, frames="one", motion=True
     ),
     "forward_dynamics_derivatives": Quantity(
-        ("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau"), {"graph": Method(derivatives.forward_dynamics_derivatives)}
+        ("q", "v", "tau"),
+        ("da_dq", "da_dv", "da_dtau"),
+        {"graph": Method(derivatives.forward_dynamics_derivatives)},
+        motion=True,
     ),
     "inverse_dynamics_derivatives": Quantity(
-        ("q", "v", "a"), ("dtau_dq", "dtau_dv", "dtau_da"), {"graph": Method(derivatives.inverse_dynamics_derivatives)}
+        ("q", "v", "a"),
+        ("dtau_dq", "dtau_dv", "dtau_da"),
+        {"graph": Method(derivatives.inverse_dynamics_derivatives)},
+        motion=True,
     ),
     "spanning_jacobian": Quantity(("q",), ("G",), {"chart": Method(lambda tree, q: tree.spanning_jacobian(q))}),
     "spanning_velocity": Quantity(
@@ -151,10 +163,10 @@ QUANTITIES: dict[str, Quantity] = {
     ),
     "spanning_bias": Quantity(("q", "v"), ("g",), {"chart": Method(lambda tree, q, v: tree.spanning_motion(q, v)[2])}),
     "kinetic_energy": Quantity(("q", "v"), ("energy",), {"recursive": Method(energy.kinetic_energy)}),
-    "potential_energy": Quantity(("q",), ("energy",), {"recursive": Method(energy.potential_energy)}),
+    "potential_energy": Quantity(("q",), ("energy",), {"recursive": Method(energy.potential_energy)}, pose=True),
     "momentum": Quantity(("q", "v"), ("momentum",), {"recursive": Method(energy.momentum)}),
-    "center_of_mass": Quantity(("q",), ("com",), {"recursive": Method(energy.center_of_mass)}),
-    "frame_pose": Quantity(("q",), ("pose",), {"recursive": _of_frame(_pose)}, frames="one"),
+    "center_of_mass": Quantity(("q",), ("com",), {"recursive": Method(energy.center_of_mass)}, pose=True),
+    "frame_pose": Quantity(("q",), ("pose",), {"recursive": _of_frame(_pose)}, frames="one", pose=True),
     "frame_jacobian": Quantity(("q",), ("J",), {"recursive": _of_frame(kinematics.frame_jacobian)}, frames="one"),
     "frame_jacobian_rate": Quantity(
         ("q", "v"), ("J_rate",), {"graph": _of_frame(kinematics.frame_jacobian_rate)}, frames="one"
@@ -174,10 +186,10 @@ QUANTITIES: dict[str, Quantity] = {
             "pv_branches": Method(plans.planned(pv, base="branches"), plan=plans.pv_plan("branches"), surer="pv_joint"),
             "pv_early": Method(pv_early, plan=plans.early_plan, surer="pv_joint"),
             "pv_soft": Method(pv_soft, soft=True),
-            "ltl": Method(ltl, plan=plans.dependent_plan),
+            "ltl": Method(ltl, plan=plans.row_plan),
             "ltl_soft": Method(ltl_soft, soft=True),
-            "efpa": Method(constrained_efpa, plan=plans.dependent_plan),
-            "kjr": Method(partial(constrained_efpa, by="kjr"), plan=plans.dependent_plan),
+            "efpa": Method(constrained_efpa, plan=plans.row_plan),
+            "kjr": Method(partial(constrained_efpa, by="kjr"), plan=plans.row_plan),
             "least_squares": Method(plans.planned(pv, base="joint", least_squares=True), plan=plans.pv_plan("joint")),
             "dense_kkt": Method(dense_constrained.dense_kkt, numeric=True),
         },

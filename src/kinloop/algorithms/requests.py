@@ -60,6 +60,8 @@ def ask(
         method = next(iter(entry.methods))
     elif method not in entry.methods:
         raise MethodError(f"method {method!r} of {quantity} is not one of {', '.join(map(repr, entry.methods))}")
+    if entry.motion:
+        refuse_constrained_loops(top, quantity)
     if forces and not entry.forces:
         raise MethodError(f"{quantity} takes no external forces")
     names = (frames,) if isinstance(frames, str) else tuple(frames)
@@ -74,6 +76,16 @@ def ask(
     placed = place(top, constraints) if entry.constraints else ()
     soft = compliance if entry.methods[method].soft else None
     return Request(quantity, method, names, placed, forces, tuple(parameters), soft)
+
+
+def refuse_constrained_loops(top: Topology, what: str) -> None:
+    """Raise a `MethodError` if a mechanism has loops kept as constraints, which `what` would leave out."""
+    m = top.mechanism
+    if m.constrained:
+        raise MethodError(
+            f"{what} would leave out {', '.join(map(repr, m.constrained))} of {m.name!r}, kept as constraints "
+            "(Mechanism.constrained); call constrained_dynamics, or take the names out of it to embed the loops"
+        )
 
 
 def input_size(tree: ClusterTree, name: str, constraints: Sequence[Placed] = ()) -> int:

@@ -6,7 +6,9 @@ tangent_frame       a basis of the motions that loops allow, at any configuratio
 framing             which tangent frame a cluster gets
 closing             closing of positions and velocities, with all its tolerances
 sampling            closed configurations in general position; what is typical of a cluster's rows
+mobility            whether the velocities that loops leave free lead anywhere
 tree                Cluster, ClusterTree, and how a mechanism becomes one
+state_faults        what keeps positions from being a configuration of the robot
 assembly            closed configurations of a whole robot: the nearest, a neutral one, random ones
 stacked_transforms  the papers' stacked matrices, to look at and to test against
 """

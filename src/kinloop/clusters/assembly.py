@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from kinloop.clusters.charts import TINY
@@ -9,7 +11,7 @@ from kinloop.clusters.closing import CONVERGED, EXACT, TOLERANCE, close_parts, r
 from kinloop.clusters.sampling import sample_closed
 from kinloop.clusters.tree import Cluster, ClusterTree
 from kinloop.errors import LoopNotClosed
-from kinloop.model.loops import stacked_rows
+from kinloop.model.loops import LoopClosure, stacked_rows
 from kinloop.model.topology import Topology
 from kinloop.scalar import Array
 
@@ -25,6 +27,12 @@ def loop_errors(tree: ClusterTree, q: Array) -> dict[str, float]:
     return {p.name: residual(p.rows(tree.top, q).phi) for p in tree.top.mechanism.closures}
 
 
+def open_by(tree: ClusterTree, name: str, q: Array, verb: str = "is") -> str:
+    """How far a loop or coupling stands open at q, in words."""
+    closure = next(p for p in tree.top.mechanism.closures if p.name == name)
+    return f"{closure.what} {verb} {closure.openness(closure.rows(tree.top, q).phi)}"
+
+
 def close(tree: ClusterTree, q: Array, tolerance: float = TOLERANCE) -> Array:
     """The nearest closed q, cluster by cluster, or `LoopNotClosed` naming the worst loop."""
     q = tree.top.normalized(np.asarray(q, dtype=float))
@@ -37,11 +45,7 @@ def close(tree: ClusterTree, q: Array, tolerance: float = TOLERANCE) -> Array:
             q = closed
     q, error = _close_constrained(tree, q)
     if not error <= tolerance:
-        raise LoopNotClosed(
-            f"loops {', '.join(map(repr, tree.top.mechanism.constrained))}, held as constraints, stay open by "
-            f"{error:.3g} at the nearest configuration found (tolerance {tolerance:.0e}); start closer to an "
-            "assembled configuration, or check the loops' frames and lengths"
-        )
+        raise _stays_open(tree, q, tolerance, tree.top.mechanism.closures)
     return q
 
 
@@ -78,16 +82,22 @@ def _close_from_around(top: Topology, c: Cluster, q: Array, tolerance: float, ot
 
 
 def check_closed(tree: ClusterTree, cluster: Cluster, q: Array, tolerance: float) -> None:
-    worst, name = 0.0, ""
-    for p in cluster.parts:
-        error = residual(p.rows(tree.top, q).phi)
-        if not error <= worst:
-            worst, name = error, p.name
-    if not worst <= tolerance:
-        raise LoopNotClosed(
-            f"loop {name!r} stays open by {worst:.3g} at the nearest configuration found (tolerance {tolerance:.0e}); "
-            "start closer to an assembled configuration, or check the loop's frames and lengths"
-        )
+    if not residual(tree.rows(cluster, q).phi) <= tolerance:
+        raise _stays_open(tree, q, tolerance, cluster.parts)
+
+
+def _stays_open(tree: ClusterTree, q: Array, tolerance: float, parts: Sequence[LoopClosure]) -> LoopNotClosed:
+    """The error that names the worst of some closures."""
+    name = worst_loop({p.name: residual(p.rows(tree.top, q).phi) for p in parts})
+    return LoopNotClosed(
+        f"{open_by(tree, name, q, 'stays')} at the nearest configuration found (tolerance {tolerance:.0e}); "
+        "start closer to an assembled configuration, or check the loop's frames and lengths"
+    )
+
+
+def worst_loop(errors: Mapping[str, float]) -> str:
+    """The name of what is open the most; NaN is more than any number."""
+    return max(errors, key=lambda name: np.inf if np.isnan(errors[name]) else errors[name])
 
 
 def conditioning(tree: ClusterTree, q: Array) -> float:

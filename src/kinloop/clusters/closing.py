@@ -23,10 +23,8 @@ if TYPE_CHECKING:
     from kinloop.clusters.tree import ClusterTree
 
 TOLERANCE = 1e-5
-"""A loop that cannot be closed below this [m, rad] is reported open: model files disagree with themselves by 5e-6."""
-
-CHECKED = 1e-6
-"""A configuration whose loops are open by more [m, rad] is not closed, where a user asks."""
+"""A loop that is open by more [m, rad] is not closed, whoever asks: what `close` finds, every check accepts. Model
+files disagree with themselves by 5e-6."""
 
 CONVERGED = 1e-10
 """What Newton's rounds leave [m, rad] where they have converged: far above rounding, far below any other end."""

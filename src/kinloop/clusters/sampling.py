@@ -94,8 +94,9 @@ def _closed(
         sizes = [residual(p.rows(top, start).phi) for p in parts]
         worst = int(np.argmax(sizes))
         raise LoopNotClosed(
-            f"loop {parts[worst].name!r} cannot be closed: the nearest configuration to neutral leaves it open by "
-            f"{sizes[worst]:.3g} and {tries} random starts found none closed; check the loop's frames and lengths"
+            f"{parts[worst].what} cannot be closed: the nearest configuration to neutral leaves it "
+            f"{parts[worst].openness(parts[worst].rows(top, start).phi)}, and {tries} random starts found none closed; "
+            "check the loop's frames and lengths"
         )
     return found
 
@@ -108,7 +109,7 @@ def row_weights(parts: Sequence[LoopClosure], found: Sequence[Sample]) -> Array:
     weights: list[float] = []
     for k, part in enumerate(parts):
         norms = np.max([np.linalg.norm(s.blocks[k], axis=1) for s in found], axis=0)
-        weights += [1.0 / size if size > 0 else 1.0 for size in part.row_sizes(norms)]
+        weights += [1.0 / size for size in part.row_scales(norms)]
     return np.array(weights)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from kinloop.clusters.charts import Chart, choose, rank_of
 from kinloop.clusters.grouping import group
+from kinloop.clusters.mobility import check_mobility
 from kinloop.clusters.sampling import LoopSamples, closure_pattern, row_weights, samples
 from kinloop.errors import ModelError
 from kinloop.model.loops import LoopClosure, LoopRows, stacked_rows
@@ -256,4 +257,6 @@ def first_chart(
             f"{[names[k] for k in wanted]} cannot be them; name {m} that determine its motion among {names}, "
             "or none to let kinloop choose"
         )
+    if not all(p.linear for p in parts):
+        check_mobility(top, parts, dofs, found[0].q, equations.weights, len(chart.independent))
     return chart, equations

@@ -6,12 +6,13 @@
 - `elimination`: systems without symmetry, and determinants, with the pivots chosen while the kernel runs.
 """
 
-from kinloop.linear.elimination import determinant, solve
+from kinloop.linear.elimination import determinant, largest_inverse_pivot, solve
 from kinloop.linear.ldl import Factor, Pivot, PivotRule, floored, guarded, plain
 from kinloop.linear.symmetric import gram, mirror, symmetric_product
 from kinloop.linear.vectors import join, spans, total
 
 __all__ = [
-    "Factor", "Pivot", "PivotRule", "determinant", "floored", "gram", "guarded", "join", "mirror", "plain", "solve",
+    "Factor", "Pivot", "PivotRule", "determinant", "floored", "gram", "guarded", "join",
+    "largest_inverse_pivot", "mirror", "plain", "solve",
     "spans", "symmetric_product", "total",
 ]  # fmt: skip

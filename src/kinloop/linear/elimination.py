@@ -58,6 +58,11 @@ def determinant(A: Array) -> Any:
     return product
 
 
+def largest_inverse_pivot(A: Array) -> Any:
+    """max 1 / |pivot| of the elimination of `solve`: infinite or NaN where A is singular."""
+    return sc.largest([reciprocal(pivot) for pivot in _eliminate([list(row) for row in A], len(A))])
+
+
 def _eliminate(M: Matrix, n: int) -> Iterator[Any]:
     """Make the left n columns of M unit upper triangular, in place; yields each pivot before dividing by it."""
     width = len(M[0])

@@ -41,11 +41,12 @@ def plain(j: int, pivot: Any, diagonal: Any) -> Pivot:
     return Pivot(pivot, reciprocal(pivot))
 
 
-def guarded(tolerance: float) -> PivotRule:
-    """Give up rows whose pivot is below `tolerance` times their entry on the diagonal."""
+def guarded(tolerance: float, floors: Sequence[float] | Array | None = None) -> PivotRule:
+    """Give up rows whose pivot is below `tolerance` times their entry on the diagonal, or below a row's own floor."""
 
     def rule(j: int, pivot: Any, diagonal: Any) -> Pivot:
-        good = pivot > tolerance * diagonal
+        least = tolerance * diagonal
+        good = pivot > (least if floors is None else sc.maximum(least, float(floors[j])))
         return Pivot(pivot, sc.where(good, 1.0 / sc.where(good, pivot, 1.0), 0.0), kept=good)
 
     return rule

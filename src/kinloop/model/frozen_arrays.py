@@ -13,16 +13,23 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
+LARGEST = 1e50
+"""What nobody means beyond: masses times squares of lengths stay far from overflow below it."""
+
+
 def frozen(x: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
     """A read-only float array of the given shape, or an error that says what was given."""
     try:
-        a = np.array(x, dtype=float)
+        given = np.array(x)
+        a = given.astype(float) if given.dtype.kind in "biufO" else None
     except (TypeError, ValueError):
-        raise ModelError(f"{what} must be numbers of shape {shape}, received {x!r}") from None
+        a = None
+    if a is None:
+        raise ModelError(f"{what} must be numbers of shape {shape}, received {x!r}")
     if a.shape != shape:
         raise ModelError(f"{what} must have shape {shape}, received shape {a.shape}")
-    if not np.all(np.isfinite(a)):
-        raise ModelError(f"{what} must be finite, received {a.tolist()}")
+    if not np.all(np.abs(a) <= LARGEST):
+        raise ModelError(f"{what} must be finite and at most {LARGEST:.0e} in size, received {a.tolist()}")
     a.setflags(write=False)
     return a
 

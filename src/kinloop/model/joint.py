@@ -47,6 +47,11 @@ class Joint:
             if not (is_finite(value) and value >= 0):
                 raise ModelError(f"joint {self.name!r} has {what} {value!r}; it must be a number not below zero")
         check_joint_type(self.type, f"joint {self.name!r}")
+        if self.type.is_free and self.armature > 0:
+            raise ModelError(
+                f"joint {self.name!r} is free and has armature {self.armature!r}; a free joint has no motor whose "
+                "inertia it could reflect: leave it out, or give the body that mass and inertia"
+            )
         if not self.lower <= self.upper:
             raise ModelError(
                 f"joint {self.name!r} has limits from {self.lower} to {self.upper}; the lower must not be "

@@ -34,6 +34,10 @@ def _split(top: Topology, name: str) -> tuple[str, str]:
     if part not in known or part == WORLD:
         kind = "body" if quantity in BODY else "joint" if quantity in JOINT else "linear coupling"
         raise unknown(kind, part, [k for k in known if k != WORLD])
+    if quantity == "armature" and top.types[top.joint_index[part]].is_free:
+        raise ModelError(
+            f"parameter {name!r} is the armature of a free joint, which has none; open the body's mass instead"
+        )
     return part, quantity
 
 

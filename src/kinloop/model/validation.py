@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 SYMMETRIC = 1e-9
 """Relative difference of an inertia's two triangles, and relative size of a negative moment, that is rounding."""
 
+SMALLEST = 1e-50
+"""Masses and moments of inertia below this, and not zero, are slips: no atom is as light."""
+
 TRIANGLE = 1e-6
 """How far, relatively, the largest moment may exceed the sum of the others: files print six digits or more."""
 
@@ -69,6 +72,12 @@ def _check_inertia(b: Body) -> None:
     if b.mass < 0:
         raise ModelError(f"body {b.name!r} has mass {b.mass} kg; mass must not be negative")
     I = b.inertia
+    for what, size in (("mass [kg]", b.mass), ("moments of inertia [kg m^2]", float(np.max(np.abs(I))))):
+        if 0 < size < SMALLEST:
+            raise ModelError(
+                f"{what} of body {b.name!r} of {size:.3g} at most are below {SMALLEST:.0e}, too small to divide by; "
+                "give zero, or the number that is meant"
+            )
     scale = max(float(np.max(np.abs(I))), 1e-300)
     if np.max(np.abs(I - I.T)) > SYMMETRIC * scale:
         raise ModelError(f"inertia of body {b.name!r} is not symmetric; give a symmetric 3x3 matrix about the com")

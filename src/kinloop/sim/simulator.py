@@ -31,9 +31,6 @@ from kinloop.sim.status import Status
 from kinloop.sim.stepper import System
 from kinloop.sim.watch import Watch, begin_watch
 
-CLOSED = 1e-8
-"""Loops of a state to start from may be open by this much at most [m, rad]: a step closes what is left."""
-
 
 class Simulator:
     """Simulates a robot on closed loops, with or without ground, one state or a batch.
@@ -102,7 +99,7 @@ class Simulator:
         """A batch of states from closed positions q and velocities v (zero if left out), or spanning qd."""
         robot = self.robot
         q = np.atleast_2d(checked("q", robot.neutral() if q is None else q, robot.nq))
-        robot.check_closed(q, CLOSED)
+        robot.check_closed(q)
         if qd is None:
             v = np.atleast_2d(checked("v", np.zeros(robot.nv) if v is None else v, robot.nv))
             rows = max(len(q), len(v))

@@ -122,3 +122,19 @@ def test_functions_show_the_bars_they_stand_for():
     assert lengths["right-knee-ankle-differential_rod"] == pytest.approx(0.2146)
     slot = everything().mechanism.closures[2]
     assert slot.picture(everything()) == ((), (), ())
+
+
+def test_how_far_a_loop_is_open_says_the_unit_and_whether_points_or_axes_miss() -> None:
+    b = kl.Builder("arms")
+    for name in ("left", "right"):
+        b.body(name, mass=1.0, inertia=(0.1, 0.2, 0.2), joint="spherical")
+    b.body("wheel", mass=1.0, inertia=(0.1, 0.2, 0.2), axis="x")
+    b.body("gear", mass=1.0, inertia=(0.1, 0.2, 0.2), axis="x")
+    b.loop("hinge", "left", "right", axis="z", at=(1, 0, 0), at_successor=(1, 0, 0))
+    b.gear("gear_joint", "wheel_joint", 2.0)
+    m = b.mechanism()
+    hinge, gear = m.closures
+    assert hinge.openness(np.array([0.0, -0.05, 0.0, 0.01, 0.02])) == "open by 0.05 m between its points"
+    assert hinge.openness(np.array([0.0, 0.0, 0.0, 0.01, -0.02])) == "open by 0.02 rad between its axes"
+    assert hinge.openness(np.array([0.0, np.nan, 0.0, 0.01, 0.02])) == "open by nan m between its points"
+    assert gear.openness(np.array([0.3])) == "open by 0.3 (m or rad, as its joints move)"

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.algorithms.constrained.delassus import delassus, places
-from kinloop.algorithms.constrained.multipliers import SINGULAR
+from kinloop.algorithms.constrained.delassus import delassus, places, row_sizes
+from kinloop.algorithms.constrained.multipliers import ROUNDING, SINGULAR
 from kinloop.algorithms.constrained.passes import AtRest, Propagated, Unconstrained, propagate_all
 from kinloop.algorithms.trees.articulated import Articulated
 from kinloop.clusters import ClusterTree
@@ -132,7 +132,9 @@ def solve_branches(
         r_b = join([r[at[c]] for c in members]) + U.T @ free
         L_b = delassus(s.art, mine, spans(sizes), beyond)
         expected = (
-            _lent(s.art, base, U, L_b) if usual is None else np.array(usual)[len(pivots) : len(pivots) + len(r_b)]
+            _expected(s, members, _lent(s.art, base, U, L_b))
+            if usual is None
+            else np.array(usual)[len(pivots) : len(pivots) + len(r_b)]
         )
         factor = Factor(L_b, floored(expected, SINGULAR, WEAK))
         pivots += factor.d
@@ -152,6 +154,12 @@ def _lent(art: Sequence[Articulated], base: Base, U: Array, L_b: Array) -> Array
         mine = U[base.place[k]]
         lent = lent + (mine * art[k].D.solve(mine)).sum(axis=0)
     return np.diag(L_b) + lent
+
+
+def _expected(s: Unconstrained, members: Sequence[int], lent: Array) -> Array:
+    """What pivots are weak beside (numbers only): what is lent, or, to rows that nothing moves, what they could be."""
+    sizes = np.broadcast_to(row_sizes(s.art, [s.constraints[c] for c in members]), lent.shape)
+    return np.where(lent > ROUNDING * sizes, lent, np.where(sizes > 0.0, sizes, 1.0))
 
 
 def _backward(groups: Sequence[Group], at: Sequence[slice], y: Array, multipliers: Array) -> tuple[Array, Any]:

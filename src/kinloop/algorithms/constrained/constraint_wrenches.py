@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinloop import scalar as sc
 from kinloop.algorithms.constrained.motion_constraints import Closure, MotionConstraint, Placed, Point, Weld
 from kinloop.algorithms.trees.kinematics import FrameAt, Motion, frame_pose, scatter
 from kinloop.clusters import ClusterTree
 from kinloop.model import LoopRows
+from kinloop.model.loops import Loop
 from kinloop.model.topology import Topology
 from kinloop.scalar import Array
 from kinloop.spatial import Transform, cross, cross_motion
@@ -24,12 +26,14 @@ class ConstraintWrenches(NamedTuple):
     """What unit multipliers of a constraint of r rows do, and what its rows are to become.
 
     `ends`: wrenches (6, r) on bodies, `joints`: forces (r) on spanning coordinates, `k` (r): the target of K a = k.
+    `squares` (r): what the sum of squares of a row could be, had nothing in it cancelled; None for symbols.
     """
 
     size: int
     ends: dict[int, Array]
     joints: dict[int, Array]
     k: Array
+    squares: Array | None = None
 
     def read(self, acc: Sequence[Array], qdd: Array) -> Array:
         """K a: what the rows read of accelerations of bodies and spanning coordinates."""
@@ -39,15 +43,6 @@ class ConstraintWrenches(NamedTuple):
         for d, f in self.joints.items():
             value = value + f * qdd[d]
         return value
-
-    def squares(self) -> Array:
-        """The sum of squares of what each row does to bodies and joints (numbers only)."""
-        out = np.zeros(self.size)
-        for f in self.ends.values():
-            out = out + (f * f).sum(axis=0)
-        for f in self.joints.values():
-            out = out + f * f
-        return out
 
 
 def constrained_bodies(placed: Sequence[Placed]) -> list[int]:
@@ -61,19 +56,27 @@ def wrenches_of(tree: ClusterTree, kin: Motion, q: Array, placed: Placed) -> Con
     if isinstance(c, Closure):
         rows = _closure_rows(tree, kin, q, c)
         joints = {d: rows.K[:, k] for k, d in enumerate(rows.dofs)}
-        return ConstraintWrenches(len(rows.k), {}, joints, _closure_target(tree, kin, c, rows))
-    ends = _frame_wrenches(tree, kin, placed)
-    return ConstraintWrenches(c.size, ends, {}, _target(tree, kin, q, placed, ends))
+        return ConstraintWrenches(len(rows.k), {}, joints, _closure_target(tree, kin, c, rows), _squares(tree, c, rows))
+    ends, squares = _frame_wrenches(tree, kin, placed)
+    return ConstraintWrenches(c.size, ends, {}, _target(tree, kin, q, placed, ends), squares)
 
 
-def _frame_wrenches(tree: ClusterTree, kin: Motion, placed: Placed) -> dict[int, Array]:
-    """What unit multipliers do to the bodies of a constraint on frames."""
+def _squares(tree: ClusterTree, c: Closure, rows: LoopRows) -> Array | None:
+    """Squares of what the rows of a constrained loop could be."""
+    if sc.is_symbolic(rows.K):
+        return None
+    return _loop(tree, c).row_scales(np.linalg.norm(rows.K, axis=1)) ** 2
+
+
+def _frame_wrenches(tree: ClusterTree, kin: Motion, placed: Placed) -> tuple[dict[int, Array], Array | None]:
+    """What unit multipliers do to the bodies of a constraint on frames, and the squares of either end's."""
     assert placed.frame is not None
     body, at = placed.frame
     KT = placed.constraint.selection.T
     ends = {body: at.force(KT)}
+    squares = _sum_of_squares(ends[body])
     if placed.other is not None and placed.other[0] == body and not isinstance(placed.constraint, Point):
-        return {body: np.zeros((6, KT.shape[1]))}
+        return {body: np.zeros((6, KT.shape[1]))}, squares
     if placed.other is not None:
         body, at_other = placed.other
         T = _relative_pose(tree.top, kin, placed.frame, placed.other)
@@ -83,7 +86,14 @@ def _frame_wrenches(tree: ClusterTree, kin: Motion, placed: Placed) -> dict[int,
             back = T.force_back(KT)
         f = at_other.force(back)
         ends[body] = ends[body] - f if body in ends else -f
-    return ends
+        other = _sum_of_squares(f)
+        squares = None if squares is None or other is None else squares + other
+    return ends, squares
+
+
+def _sum_of_squares(f: Array) -> Array | None:
+    """Of every column of numbers."""
+    return None if sc.is_symbolic(f) else np.sum(f * f, axis=0)
 
 
 def _relative_pose(top: Topology, kin: Motion, a: FrameAt, b: FrameAt) -> Transform:
@@ -158,8 +168,11 @@ def _shift(top: Topology, kin: Motion, ends: dict[int, Array]) -> Array:
 
 def _closure_rows(tree: ClusterTree, kin: Motion, q: Array, c: Closure) -> LoopRows:
     """phi, K, k of a constrained loop over spanning coordinates, at the state of `kin`."""
-    loop = next(p for p in tree.top.mechanism.loops if p.name == c.frame)
-    return loop.rows(tree.top, q, scatter(tree, [e.qd for e in kin.embedding]))
+    return _loop(tree, c).rows(tree.top, q, scatter(tree, [e.qd for e in kin.embedding]))
+
+
+def _loop(tree: ClusterTree, c: Closure) -> Loop:
+    return next(p for p in tree.top.mechanism.loops if p.name == c.frame)
 
 
 def _closure_target(tree: ClusterTree, kin: Motion, c: Closure, rows: LoopRows) -> Array:

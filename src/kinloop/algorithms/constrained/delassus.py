@@ -65,7 +65,7 @@ def with_multipliers(
 def row_sizes(art: Sequence[Articulated], constraints: Sequence[ConstraintWrenches]) -> Array | float:
     """What the diagonal of L could be at least, had every row its full effect on some joint (numbers only)."""
     d = [x for a in art for x in a.D.d]
-    parts = [f for w in constraints for f in (*w.ends.values(), *w.joints.values())]
-    if sc.is_symbolic(*parts, *d) or not d:
+    squares = [w.squares for w in constraints if w.squares is not None]
+    if len(squares) < len(constraints) or sc.is_symbolic(*d) or not d:
         return 0.0
-    return join([w.squares() for w in constraints]) / float(max(d))
+    return join(squares) / float(max(d))

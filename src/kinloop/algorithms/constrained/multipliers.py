@@ -12,7 +12,7 @@ With B rows that are independent and D the others, which are C times them, C = L
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,13 @@ SINGULAR = 1e-8
 """A pivot below this part of its usual size is not divided by: this part of it takes its place."""
 TIE = 1e-6
 """Pivots that differ by less than this part are equal: ties go to the first row, whatever rounding says."""
+
+
+class RowPlan(NamedTuple):
+    """What solvers know of rows before they are traced: those that depend on others, and the usual diagonal of L."""
+
+    dependent: tuple[int, ...]
+    sizes: tuple[float, ...]
 
 
 def rank_rows(
@@ -61,23 +68,24 @@ def solve_rows(
     r: Array,
     dependent: Sequence[int] | None = None,
     least_squares: bool = False,
-    size: Array | float = 0.0,
+    size: Array | Sequence[float] | float = 0.0,
     tolerance: float = DEPENDENT,
     rounding: float = ROUNDING,
 ) -> tuple[Array, Array, Any]:
     """(1)-(3): multipliers, the part of r that no multiplier reaches, and the number of rows lost unforeseen.
 
     On numbers dependent rows are found (`size`, `tolerance` and `rounding` as in `rank_rows`); on symbols they are
-    the given ones.
+    the given ones, and of the others those are given up that a state leaves no more than `rounding` of their size.
     """
     n = len(L)
     if n == 0:
         return np.zeros(0), np.zeros(0), 0.0
     if dependent is None:
-        B, D = rank_rows(L, size, tolerance, rounding)
+        B, D = rank_rows(L, np.asarray(size), tolerance, rounding)
     else:
         B, D = [j for j in range(n) if j not in dependent], list(dependent)
-    factor = Factor(L[np.ix_(B, B)], guarded(DEPENDENT))
+    floors = None if dependent is None or np.ndim(size) == 0 else rounding * np.asarray(size)[B]
+    factor = Factor(L[np.ix_(B, B)], guarded(DEPENDENT, floors))
     dtype = object if sc.is_symbolic(L, r) else float
     multipliers, residual = np.zeros(n, dtype=dtype), np.zeros(n, dtype=dtype)
     residual[B] = factor.unmet(r[B]) if B else np.zeros(0)

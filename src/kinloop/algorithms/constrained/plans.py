@@ -15,7 +15,7 @@ from kinloop.algorithms.constrained.branches import branch_pivots
 from kinloop.algorithms.constrained.delassus import delassus, places, row_sizes
 from kinloop.algorithms.constrained.early_choices import EARLY_IN_PLANS, Decisions, EarlyPlan
 from kinloop.algorithms.constrained.motion_constraints import Closure, Placed
-from kinloop.algorithms.constrained.multipliers import rank_rows
+from kinloop.algorithms.constrained.multipliers import RowPlan, rank_rows
 from kinloop.algorithms.constrained.passes import Solution, at_rest, propagate_all
 from kinloop.algorithms.constrained.pv_early import solve_early
 from kinloop.clusters import ClusterTree, random_closed
@@ -42,21 +42,23 @@ def sample_states(tree: ClusterTree, placed: Sequence[Placed]) -> list[tuple[Arr
     return out
 
 
-def dependent_plan(tree: ClusterTree, placed: Sequence[Placed]) -> tuple[int, ...]:
-    """Rows that depend on the others wherever the robot stands."""
+def row_plan(tree: ClusterTree, placed: Sequence[Placed]) -> RowPlan:
+    """Rows that depend on the others wherever the robot stands, and how much the rows usually give way."""
     best: tuple[int, ...] | None = None
+    sizes = np.zeros(sum(p.constraint.size for p in placed))
     for q, _ in sample_states(tree, placed):
         r = at_rest(tree, q, placed)
         L = delassus(r.art, propagate_all(tree, *r), places(r.constraints), range(len(tree)))
         found = tuple(sorted(rank_rows(L, row_sizes(r.art, r.constraints))[1]))
         best = found if best is None or len(found) < len(best) else best
-    return best or ()
+        sizes = np.maximum(sizes, np.diag(L))
+    return RowPlan(best or (), tuple(map(float, sizes)))
 
 
 class PvPlan(NamedTuple):
-    """Options of `pv` that depend on numbers: dependent rows, which equation, the usual pivots of its branches."""
+    """Options of `pv` that depend on numbers: its rows, which equation, the usual pivots of its branches."""
 
-    dependent: tuple[int, ...]
+    rows: RowPlan
     base: str
     pivots: tuple[float, ...] | None = None
 
@@ -65,15 +67,15 @@ def pv_plan(base: str) -> Callable[[ClusterTree, Sequence[Placed]], PvPlan]:
     """Dependent rows, and whether the branches can be solved before the base."""
 
     def plan(tree: ClusterTree, placed: Sequence[Placed]) -> PvPlan:
-        dependent = dependent_plan(tree, placed)
-        if dependent or base == "joint":
-            return PvPlan(dependent, "joint")
+        rows = row_plan(tree, placed)
+        if rows.dependent or base == "joint":
+            return PvPlan(rows, "joint")
         always = base == "branches"
         found = [branch_pivots(tree, at_rest(tree, q, placed), always) for q, _ in sample_states(tree, placed)]
         pivots = [p for p in found if p is not None]
         if not pivots:
-            return PvPlan(dependent, "joint")
-        return PvPlan(dependent, "branches", tuple(max(x) for x in zip(*pivots, strict=True)))
+            return PvPlan(rows, "joint")
+        return PvPlan(rows, "branches", tuple(max(x) for x in zip(*pivots, strict=True)))
 
     return plan
 

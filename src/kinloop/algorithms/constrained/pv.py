@@ -24,7 +24,7 @@ from kinloop import scalar as sc
 from kinloop.algorithms.constrained.branches import branches_pay, solve_branches
 from kinloop.algorithms.constrained.delassus import delassus, places, row_sizes, with_multipliers
 from kinloop.algorithms.constrained.motion_constraints import Placed
-from kinloop.algorithms.constrained.multipliers import solve_rows
+from kinloop.algorithms.constrained.multipliers import RowPlan, solve_rows
 from kinloop.algorithms.constrained.passes import Solution, accelerations, missing, propagate_all, unconstrained
 from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
@@ -38,25 +38,26 @@ def pv(
     placed: Sequence[Placed],
     f_ext: Array | None = None,
     base: str = "auto",
-    dependent: Sequence[int] | None = None,
+    rows: RowPlan | None = None,
     least_squares: bool = False,
     pivots: Sequence[float] | None = None,
 ) -> Solution:
     """Accelerations and multipliers; `base` chooses between (1) "joint" and (2) "branches".
 
     "auto" takes (2) where it pays: several branches, each able to follow its own constraints. On symbols
-    `dependent` rows and the usual sizes of (2)'s `pivots` must be given.
+    what is known of the `rows` and the usual sizes of (2)'s `pivots` must be given.
     """
     s = unconstrained(tree, q, v, tau, placed, f_ext)
     propagated, at = propagate_all(tree, s.kin, s.art, s.constraints), places(s.constraints)
     r = missing(tree, s)
     by_branches = base == "branches" or (base == "auto" and branches_pay(s.art, propagated, at))
     lost: Any = 1.0
-    if by_branches and not dependent and not least_squares:
+    if by_branches and not (rows and rows.dependent) and not least_squares:
         multipliers, lost, _ = solve_branches(s, propagated, at, r, pivots)
         residual = np.zeros(len(r))
     if not sc.is_symbolic(lost) and lost:  # a branch cannot follow its constraints without the base
         L = delassus(s.art, propagated, at, range(len(s.art)))
-        multipliers, residual, lost = solve_rows(L, r, dependent, least_squares, row_sizes(s.art, s.constraints))
+        dependent, size = (None, row_sizes(s.art, s.constraints)) if rows is None else rows
+        multipliers, residual, lost = solve_rows(L, r, dependent, least_squares, size)
     a = accelerations(tree, s.kin, s.art, with_multipliers(s.u, propagated, at, multipliers))
     return Solution(a, multipliers, residual, lost)

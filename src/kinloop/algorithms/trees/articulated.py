@@ -26,12 +26,16 @@ from kinloop.algorithms.trees.kinematics import Motion, still
 from kinloop.clusters import Cluster, ClusterTree
 from kinloop.errors import ModelError
 from kinloop.linear import Factor, gram, total
+from kinloop.model.body import Body
 from kinloop.model.topology import Topology
 from kinloop.scalar import Array
 from kinloop.spatial import Inertia, total_inertia
 
 MASSLESS = 1e-14
 """A pivot of D below this part of the largest belongs to a coordinate that moves no inertia: rounding leaves 1e-16."""
+
+CANCELLED = 1e-13
+"""What is left of an inertia, as part of what went into it, where it cancels: a point mass on its own axis."""
 
 
 @dataclass(frozen=True)
@@ -155,15 +159,25 @@ def articulate_cluster(top: Topology, cluster: Cluster, kin: Motion, I: dict[int
 def check_regular(tree: ClusterTree, q: Array) -> None:
     """Raise a `ModelError` if a cluster could be moved by no force at all: nothing it carries has inertia."""
     top = tree.top
-    if all(m > 0 for m in top.mass):
-        return
     for a in reversed(articulate(tree, still(tree, q))):
         largest = max((abs(float(d)) for d in a.D.d), default=1.0)
         for k, d in enumerate(a.D.d):
-            if not float(d) > MASSLESS * largest:
+            if not float(d) > max(MASSLESS * largest, CANCELLED * _could_be(a, k)):
                 dof = a.cluster.dofs[a.cluster.chart.independent[k]]
                 body = top.bodies[top.body_of[dof]].name
                 raise ModelError(
                     f"coordinate {top.coordinates[dof]!r} moves no inertia: body {body!r} and what it carries are "
-                    "massless there; give one of them mass and inertia, or the joint an armature"
+                    "massless there, or points and thin rods on the joint's own axis; give one of them mass and "
+                    "inertia, or the joint an armature"
                 )
+
+
+def _could_be(a: Articulated, k: int) -> float:
+    """What the inertia that a coordinate moves could be, did nothing in it cancel."""
+    return sum(float(np.sum(a.S[i][:, k] ** 2) * np.max(np.abs(I.matrix()))) for i, I in a.I.items())
+
+
+def is_solid(body: Body) -> bool:
+    """Whether it has inertia about every axis, so that nothing it hangs on can move without inertia."""
+    moments = np.linalg.eigvalsh(body.inertia)
+    return bool(body.mass > 0 and moments[0] > CANCELLED * moments[2])

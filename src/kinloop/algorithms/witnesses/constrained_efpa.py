@@ -11,7 +11,7 @@ import numpy as np
 
 from kinloop.algorithms.constrained.delassus import delassus, places, row_sizes, with_multipliers
 from kinloop.algorithms.constrained.motion_constraints import Placed
-from kinloop.algorithms.constrained.multipliers import ROUNDING_OF_DIFFERENCES, solve_rows
+from kinloop.algorithms.constrained.multipliers import ROUNDING_OF_DIFFERENCES, RowPlan, solve_rows
 from kinloop.algorithms.constrained.passes import (
     Solution,
     Unconstrained,
@@ -37,7 +37,7 @@ def constrained_efpa(
     tau: Array,
     placed: Sequence[Placed],
     f_ext: Array | None = None,
-    plan: Sequence[int] | None = None,
+    plan: RowPlan | None = None,
     by: str = "efpa",
 ) -> Solution:
     """Accelerations and multipliers; `by` is "efpa" or "kjr"."""
@@ -48,9 +48,9 @@ def constrained_efpa(
         L = efpa_delassus(tree, s.kin, s.art, s.constraints)
     else:
         L = kjr_delassus(tree, s.art, s.constraints)
-    size = 0.0 if L.dtype == object else row_sizes(s.art, s.constraints) + _ends(tree, s)
+    dependent, size = (None, row_sizes(s.art, s.constraints) + _ends(tree, s)) if plan is None else plan
     multipliers, residual, lost = solve_rows(
-        L, r, plan, size=size, tolerance=DEPENDENT, rounding=ROUNDING_OF_DIFFERENCES
+        L, r, dependent, size=size, tolerance=DEPENDENT, rounding=ROUNDING_OF_DIFFERENCES
     )
     a = accelerations(tree, s.kin, s.art, with_multipliers(s.u, propagated, at, multipliers))
     return Solution(a, multipliers, residual, lost)

@@ -15,7 +15,7 @@ import numpy as np
 
 from kinloop.algorithms.constrained.constraint_wrenches import ConstraintWrenches, constrained_bodies, wrenches_of
 from kinloop.algorithms.constrained.motion_constraints import Placed
-from kinloop.algorithms.constrained.multipliers import solve_rows
+from kinloop.algorithms.constrained.multipliers import RowPlan, solve_rows
 from kinloop.algorithms.constrained.passes import Solution
 from kinloop.algorithms.trees.articulated import cluster_subspace
 from kinloop.algorithms.trees.body_forces import body_bias
@@ -35,16 +35,17 @@ def ltl(
     tau: Array,
     placed: Sequence[Placed],
     f_ext: Array | None = None,
-    plan: Sequence[int] | None = None,
+    plan: RowPlan | None = None,
 ) -> Solution:
-    """Accelerations and multipliers; `plan` names dependent rows where they cannot be looked for."""
+    """Accelerations and multipliers; `plan` says of rows what cannot be looked for on symbols."""
     constraints, J, k, free = joint_space(tree, q, v, tau, placed, f_ext)
     factor = SparseLTL(cluster_crba(tree, q), velocity_parents(tree))
     y = factor.solve_lower(free.reshape(-1, 1))
     if not constraints:
         return Solution(factor.solve_upper(y)[:, 0], np.zeros(0), np.zeros(0))
     Y = factor.solve_lower(J.T)
-    multipliers, residual, lost = solve_rows(gram(Y, Y), k - (Y.T @ y)[:, 0], plan, size=_sizes(J, constraints, factor))
+    dependent, size = (None, _sizes(constraints, factor)) if plan is None else plan
+    multipliers, residual, lost = solve_rows(gram(Y, Y), k - (Y.T @ y)[:, 0], dependent, size=size)
     y = y + (Y @ multipliers).reshape(-1, 1)
     return Solution(factor.solve_upper(y)[:, 0], multipliers, residual, lost)
 
@@ -95,11 +96,12 @@ def _jacobian(tree: ClusterTree, kin: Motion, S: dict[int, dict[int, Array]], w:
     return J
 
 
-def _sizes(J: Array, constraints: Sequence[ConstraintWrenches], factor: SparseLTL) -> Array | float:
+def _sizes(constraints: Sequence[ConstraintWrenches], factor: SparseLTL) -> Array | float:
     """What the diagonal of J M^-1 J^T could be at least (numbers only)."""
-    if J.dtype == object or factor.L.dtype == object or not len(factor.L):
+    squares = [w.squares for w in constraints if w.squares is not None]
+    if len(squares) < len(constraints) or factor.L.dtype == object or not len(factor.L):
         return 0.0
-    return join([w.squares() for w in constraints]) / float(np.max(np.diag(factor.L)) ** 2)
+    return join(squares) / float(np.max(np.diag(factor.L)) ** 2)
 
 
 def ltl_osim(tree: ClusterTree, q: Array, placed: Sequence[Placed]) -> Array:

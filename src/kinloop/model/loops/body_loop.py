@@ -72,6 +72,12 @@ class BodyLoop(Loop):
         shifts = np.array([unit is RowUnit.SHIFT for unit in self.row_units], dtype=bool)
         return np.where(shifts, np.max(norms[shifts], initial=0.0), 1.0)
 
+    def openness(self, phi: Array) -> str:
+        """By how much its points or its axes miss each other, by the worst of its residuals."""
+        worst = int(np.argmax(np.where(np.isnan(phi), np.inf, np.abs(phi)))) if len(phi) else 0
+        size, shift = abs(float(phi[worst])) if len(phi) else 0.0, RowUnit.SHIFT in self.row_units[worst : worst + 1]
+        return f"open by {size:.3g} {'m between its points' if shift else 'rad between its axes'}"
+
     def picture(self, top: Topology) -> Picture:
         """A ball at either end."""
         places = tuple(zip(self.ends, self.frames, strict=True))

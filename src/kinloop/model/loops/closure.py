@@ -11,6 +11,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
+import numpy as np
+
 from kinloop import scalar as sc
 from kinloop.errors import ModelError
 from kinloop.model.facts import written_here
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 
 Place = tuple[str, Transform]
 """A body, and a pose in its frame."""
+
+NOTHING = 1e-11
+"""Norm of a row of K [m, rad per unit] that is zero but for rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +67,18 @@ class LoopClosure(ABC):
         unless its kind knows better.
         """
         return norms
+
+    def row_scales(self, norms: Array) -> Array:
+        """What each row could be, to judge whether it is zero but for rounding: `row_sizes`, 1 where that is nothing.
+
+        Loops are closed to tolerances in metres and radians, so that a row below `NOTHING` of these is rounding.
+        """
+        sizes = self.row_sizes(np.where(norms > NOTHING, norms, 0.0))
+        return np.where(sizes > 0.0, sizes, 1.0)
+
+    def openness(self, phi: Array) -> str:
+        """How far it stands open, in words, by the worst of its residuals."""
+        return f"open by {np.max(np.abs(phi), initial=0.0):.3g} (m or rad, as its joints move)"
 
     def explicit_joints(self) -> tuple[str, ...]:
         """Joints whose positions it gives explicitly, one per row, so that they are dependent for preference."""
