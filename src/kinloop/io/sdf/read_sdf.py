@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from kinloop.io.sdf.sdf_elements import check_elements
-from kinloop.io.sdf.sdf_gearboxes import read_gearbox
+from kinloop.io.sdf.sdf_gearboxes import Gearboxes
 from kinloop.io.sdf.sdf_joint_parameters import joint_parameters, read_mimics, warn_of_loop
 from kinloop.io.sdf.sdf_joints import SdfJoint, turned_round, type_maker
 from kinloop.io.sdf.sdf_links import read_link
@@ -61,10 +61,11 @@ class _ModelReader:
         self.poses = shapes.poses
         self.placed: dict[str, tuple[str, Transform]] = {WORLD: (WORLD, self.poses.world())}
         """The description's link of every link of the file, and the pose of that link in the model at rest."""
+        self.static = child_truth(model, "static")
 
     def read(self) -> None:
         links = self._links()
-        if child_truth(self.model, "static") and self.model.all("joint"):
+        if self.static and self.model.all("joint"):
             reason = "is static, which holds its joints still in SDF; here its base is fixed and its joints move"
             self.description.notes.warn(self.model.where, reason)
         joints = [self._joint(n, links) for n in self.model.all("joint")]
@@ -76,9 +77,10 @@ class _ModelReader:
         self.description.joints = {j.name: j for j in in_file_order}
         for joint in left_over:
             self._loop(joint)
+        gearboxes = Gearboxes(self.placed, self.description.joints, self.poses)
         for joint in joints:
             if joint.kind == "gearbox":
-                coupling = read_gearbox(joint.node, joint.name, self.placed, self.description.joints, self.poses)
+                coupling = gearboxes.read(joint.node, joint.name)
                 self.description.add_coupling(coupling, joint.node.where)
                 warn_of_loop(joint.node, self.description.notes)
             for mimic, node in read_mimics(joint.node, joint.name):
@@ -139,8 +141,7 @@ class _ModelReader:
 
     def _root(self, node: Node, link: str, at: Transform) -> None:
         """A root is free, as SDF says, unless the model is static or the user fixes the base."""
-        static = child_truth(self.model, "static")
-        fixed = self.description.options.floating_base is False or static
+        fixed = self.description.options.floating_base is False or self.static
         at = self.poses.in_world(at)
         name = self.description.unused_joint_name("root_joint")
         if fixed:

@@ -14,6 +14,8 @@ from kinloop.io.urdf.urdf_joint_types import LOOP_TYPES
 from kinloop.model import Coupling, LinearCoupling, LoopJoint, PolynomialCoupling, Rod, placement
 from kinloop.model import joints as jt
 
+MOST_JOINTS = 1_000
+"""How many joints one coupling may make follow, and how many they may follow."""
 _SUSPECT = re.compile(r"loop|constraint|coupling|closure|equality|gearbox|linkage|mimic|weld", re.IGNORECASE)
 
 
@@ -70,10 +72,12 @@ def _joint_coupling(name: str, node: Node) -> Coupling:
             values = tuple(float(x) for x in numbers(text, len(words), rows[0].where, "coefficients"))
             return PolynomialCoupling(name, dependent, (rows[0].need("term").attribute("joint"),), values)
         terms = [(k, t) for k, row in enumerate(rows) for t in row.all("term")]
-        joints = list(dict.fromkeys(t.attribute("joint") for _, t in terms))
+        joints = {name: k for k, name in enumerate(dict.fromkeys(t.attribute("joint") for _, t in terms))}
+        if max(len(rows), len(joints)) > MOST_JOINTS:
+            raise node.error(f"couples {len(rows)} joints to {len(joints)}; {MOST_JOINTS} may follow as many")
         matrix = np.zeros((len(rows), len(joints)))
         for k, t in terms:
-            matrix[k, joints.index(t.attribute("joint"))] += attribute(t, "ratio", 1.0)
+            matrix[k, joints[t.attribute("joint")]] += attribute(t, "ratio", 1.0)
         offsets = [attribute(row, "offset", 0.0) for row in rows]
         return LinearCoupling(name, dependent, tuple(joints), matrix, offsets)
 
