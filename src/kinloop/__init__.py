@@ -57,11 +57,7 @@ def load(path: str | Path, floating_base: bool | None = None, backend: str = "ke
     """
     from kinloop import io
 
-    mechanism = io.load(path, floating_base, **options)
-    try:
-        return Robot(mechanism, backend)
-    except (ModelError, LoopNotClosed) as error:
-        raise io.file_error(path, error) from error
+    return io.build(path, lambda mechanism: Robot(mechanism, backend), floating_base=floating_base, **options)
 
 
 def quantities() -> list[str]:

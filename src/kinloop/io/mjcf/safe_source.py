@@ -21,6 +21,8 @@ from kinloop.io.shared.whole_files import read_bytes
 
 SILENT = {"size", "visual", "statistic", "custom", "sensor", "texture", "skin", "camera", "light", "layer", "user"}
 """Elements without a say in the dynamics."""
+SECTIONS = ("equality", "actuator", "tendon")
+"""Sections whose elements, of whatever tag, are one kind of part."""
 UNMODELLED = {"extension", "deformable", "composite", "flexcomp", "hfield", "plugin"}
 """Elements kinloop has no counterpart for: left out with a warning."""
 REFUSED = {"attach": "bodies of another model", "model": "another model"}
@@ -39,6 +41,17 @@ class Source:
     nodes: list[Node] = field(default_factory=list)
     assets: dict[str, bytes] = field(default_factory=dict)
     meshes: dict[str, tuple[str, str]] = field(default_factory=dict)
+    named: dict[tuple[str, str], Node] = field(default_factory=dict)
+    numbered: dict[str, list[Node]] = field(default_factory=dict)
+    """Elements by kind and name, and those of a section (equality, actuator, tendon) in their order."""
+
+    def remember(self, node: Node, parent: str) -> None:
+        """Keep the place of an element for errors and warnings about what the compiler makes of it."""
+        kind = parent if parent in SECTIONS else node.tag.removeprefix("free")
+        if parent in SECTIONS:
+            self.numbered.setdefault(kind, []).append(node)
+        if node.get("name"):
+            self.named.setdefault((kind, node.attrib["name"]), node)
 
     def text(self) -> str:
         return "\n".join(self.lines)
@@ -51,6 +64,23 @@ class Source:
             where = self.nodes[int(line[1]) - 1].where
         message = re.sub(r",?\s*line[\s=:]+\d+|,?\s*column[\s=:]+\d+", "", message)
         return where.error("MuJoCo refuses it: " + " ".join(message.split()))
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the parts of a compiled model stand in the user's files."""
+
+    source: Source
+    root: Where
+
+    def of(self, kind: str, name: str, number: int = -1) -> Where:
+        """The place of a part by its name, or by its number in its section; copies have the place of the document."""
+        node = self.source.named.get((kind, name))
+        listed = self.source.numbered.get(kind, [])
+        if node is None and 0 <= number < len(listed) and not listed[number].get("name"):
+            node = listed[number]
+        where = self.root if node is None else node.where
+        return Where(where.file, where.line, f"{kind} {name!r}")
 
 
 class Cleaner:
@@ -116,10 +146,11 @@ class Cleaner:
         if self.bytes > self.limits.mesh_bytes:
             raise node.error(f"brings the files of the model above {self.limits.mesh_bytes} bytes; raise limits")
 
-    def _write(self, node: Node, copies: int) -> None:
+    def _write(self, node: Node, copies: int, parent: str = "") -> None:
         """One line per tag; elements that are not taken leave no line."""
         if self._dropped(node):
             return
+        self.source.remember(node, parent)
         self.bounds.add(node, copies)
         copies = self.bounds.copies(node, copies)
         attributes = " ".join(f"{key}={quoteattr(value)}" for key, value in self._attributes(node).items())
@@ -128,7 +159,7 @@ class Cleaner:
             return
         self._line(f"<{node.tag} {attributes}>", node)
         for child in node:
-            self._write(child, copies)
+            self._write(child, copies, node.tag)
         self._line(f"</{node.tag}>", node)
 
     def _line(self, text: str, node: Node) -> None:
