@@ -230,12 +230,6 @@ def test_mutated_files_load_or_are_refused(tmp_path, name):
     run_mutations(tmp_path, name, range(350))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(XML))
-def test_many_mutated_files_load_or_are_refused(tmp_path, name):
-    run_mutations(tmp_path, name, range(1000, 5000))
-
-
 @pytest.mark.filterwarnings("ignore::kinloop.io.ModelWarning")
 @pytest.mark.parametrize("name", ["urdf_plus", "mjcf"])
 def test_mutated_files_of_our_own_format_load_or_are_refused(tmp_path, name):

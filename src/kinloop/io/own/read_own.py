@@ -33,6 +33,7 @@ from kinloop.io.own.own_schema import FIELDS, FORMAT, JOINT_NUMBERS, NAME_LISTS,
 from kinloop.io.shared.file_errors import Notes, Where
 from kinloop.io.shared.paths import Roots
 from kinloop.io.shared.reading_options import Limits
+from kinloop.io.shared.robot_description import check_spring
 from kinloop.model import (
     Actuator,
     Body,
@@ -175,7 +176,9 @@ def _joint(e: Entry) -> Joint:
     if e.get("home") is not None:
         parameters["home"] = floats(e["home"], "home")
     name, parent, child = (text(e[k], k) for k in ("name", "parent", "child"))
-    return Joint(name, parent, child, type_of_joint(e["type"]), placement(e.get("placement")), **parameters)
+    joint = Joint(name, parent, child, type_of_joint(e["type"]), placement(e.get("placement")), **parameters)
+    check_spring(joint)
+    return joint
 
 
 def _frame(e: Entry) -> Frame:

@@ -14,6 +14,12 @@ from kinloop.io.urdf.urdf_joint_types import LOOP_TYPES
 from kinloop.model import Coupling, LinearCoupling, LoopJoint, PolynomialCoupling, Rod, placement
 from kinloop.model import joints as jt
 
+UNFELT = ("dynamics", "limit", "mimic", "calibration", "safety_controller", "inertial")
+LOOP_PARTS = (
+    "predecessor", "successor", "axis", "axis2", "ratio", "dependent", "link1", "link2", "body_A", "body_B", "p_AP",
+    "p_BQ", "ball_constraint_body_A", "ball_constraint_body_B", "ball_constraint_p_AP", "ball_constraint_p_BQ",
+)  # fmt: skip
+"""What loop elements are made of, and parts of joints that have no effect in a loop."""
 MOST_JOINTS = 1_000
 """How many joints one coupling may make follow, and how many they may follow."""
 _SUSPECT = re.compile(r"loop|constraint|coupling|closure|equality|gearbox|linkage|mimic|weld", re.IGNORECASE)
@@ -24,8 +30,15 @@ def looks_like_a_loop(tag: str) -> bool:
 
 
 def read_loop(robot: RobotDescription, node: Node) -> None:
-    """Add what one loop element says to the robot."""
+    """Add what one loop element says to the robot; forces and limits in a loop are left out with a warning."""
     LOOP_TAGS[node.tag](robot, node)
+    for part in node:
+        if part.tag in UNFELT:
+            robot.notes.warn(
+                part.where, f"stands in {node.where.element}, where kinloop feels no such force; it is left out", True
+            )
+        elif part.tag not in LOOP_PARTS and not part.tag.startswith("drake:"):
+            robot.notes.warn(part.where, f"is no part of {node.where.element} that kinloop knows; it is left out", True)
 
 
 def _type(node: Node, kind: str) -> jt.JointType:

@@ -29,6 +29,13 @@ SILENT = {
 """Elements of a robot that say nothing about its dynamics."""
 
 
+JOINT_PARTS = {
+    "parent", "child", "origin", "axis", "axis2", "limit", "dynamics", "mimic", "home", "calibration",
+    "safety_controller", "property", "hardwareInterface",
+}  # fmt: skip
+"""What joints are made of; calibration and controllers say nothing about dynamics."""
+
+
 def read_urdf(root: Node, path: Path, roots: Roots, options: Options, notes: Notes) -> Mechanism:
     """The mechanism of a `<robot>`."""
     description = RobotDescription(root.get("name") or path.stem, root.where, options, notes)
@@ -105,6 +112,11 @@ def read_joint(description: RobotDescription, node: Node) -> None:
             parameters["home"] = tuple(vector(home, "q", (0.0,) * joint_type.nq))
         joint = Joint(name, parent, child, joint_type, origin_pose(node.first("origin")), **parameters)
     description.add_joint(joint, node.where)
+    for part in node:
+        if part.tag not in JOINT_PARTS:
+            reason = f"is no part of {node.where.element} that kinloop knows; it is left out"
+            description.notes.warn(part.where, reason, dropped=True)
+    _warn_of_limits(node, joint, description.notes)
     flag = node.get("independent")
     if flag is not None and flag not in ("true", "True"):
         description.dependent.add(name)
@@ -115,6 +127,15 @@ def read_joint(description: RobotDescription, node: Node) -> None:
         ratio, offset = attribute(mimic, "multiplier", 1.0), attribute(mimic, "offset", 0.0)
         coupling = LinearCoupling(f"{name}_mimic", (name,), (mimic.attribute("joint"),), [[ratio]], [offset])
         description.add_coupling(coupling, mimic.where)
+
+
+def _warn_of_limits(node: Node, joint: Joint, notes: Notes) -> None:
+    """Note bounds of positions on joints that have more than one coordinate, or none that ends."""
+    limit = node.first("limit")
+    given = [key for key in ("lower", "upper") if limit is not None and limit.get(key)]
+    if limit is not None and joint.type.nv > 1 and any(attribute(limit, key, unbounded=True) for key in given):
+        reason = f"bounds the position of joint {joint.name!r} of type {joint.type.name}, which has no bounds here"
+        notes.warn(limit.where, f"{reason}; it is left out", dropped=True)
 
 
 def _parameters(node: Node, kind: str) -> dict[str, Any]:
