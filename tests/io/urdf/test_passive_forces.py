@@ -60,3 +60,14 @@ def test_what_a_joint_cannot_have_is_listed(tmp_path):
         load(write(tmp_path, two("revolute", "<magic/>")))
     with pytest.warns(ModelWarning, match="bounds the position of joint 'j' of type planar"):
         load(write(tmp_path, two("planar", '<limit lower="-1" upper="1"/>')))
+
+
+def test_rotors_of_transmissions_are_armature(tmp_path):
+    turned = two("revolute", '<dynamics armature="0.5"/>')
+    rotor = '<transmission><joint name="{}"/><actuator name="m"><drake:rotor_inertia value="0.01"/><drake:gear_ratio value="10"/></actuator></transmission></robot>'
+    m = load(write(tmp_path, turned.replace("</robot>", rotor.format("j"))))
+    assert m.joints[-1].armature == pytest.approx(1.5)
+    with pytest.raises(ModelFileError, match="missing joint: no joint named 'k'"):
+        load(write(tmp_path, turned.replace("</robot>", rotor.format("k"))))
+    with pytest.raises(ModelFileError, match="turns joint 'j' of type spherical"):
+        load(write(tmp_path, two("spherical", "").replace("</robot>", rotor.format("j"))))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from kinloop.errors import unknown
 from kinloop.io.gepetto.robot_yaml import add_gepetto_loops
 from kinloop.io.shared.exact_poses import origin_pose
 from kinloop.io.shared.file_errors import Notes
@@ -54,9 +56,29 @@ def read_urdf(root: Node, path: Path, roots: Roots, options: Options, notes: Not
             description.gravity = vector(node)
         else:
             _other(node, notes)
+    for node in root.all("transmission"):
+        _read_rotor(description, node)
     shapes.report()
     add_gepetto_loops(description, path, roots)
     return make_mechanism(description)
+
+
+def _read_rotor(description: RobotDescription, node: Node) -> None:
+    """Drake's rotor behind the gear of a transmission: an armature of its joint."""
+    parts = {part.tag: part for part in node.walk()}
+    rotor, gear = parts.get("drake:rotor_inertia"), parts.get("drake:gear_ratio")
+    if rotor is None:
+        return
+    name = node.need("joint").attribute("name")
+    if name not in description.joints:
+        raise node.error(f"refers to a missing joint: {unknown('joint', name, description.joints)}")
+    joint = description.joints[name]
+    if joint.type.nv != 1:
+        raise rotor.error(f"turns joint {name!r} of type {joint.type.name}; a rotor turns a joint of one coordinate")
+    ratio = 1.0 if gear is None else attribute(gear, "value", 1.0)
+    with rotor.where.blamed():
+        armature = joint.armature + attribute(rotor, "value") * ratio**2
+        description.joints[name] = replace(joint, armature=armature)
 
 
 def _other(node: Node, notes: Notes) -> None:
