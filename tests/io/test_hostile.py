@@ -92,6 +92,7 @@ CASES = {
     "mjcf supertorus": (mjcf(BODY, "<asset><mesh name='m' builtin='supertorus' params='999 .3 1 1'/></asset>"), "numbers of at most 100", 2),
     "mjcf exponent": (mjcf(BODY, "<asset><mesh name='m' builtin='supertorus' params='1e3 .3 1 1'/></asset>"), "numbers of at most 100", 2),
     "mjcf many tori": (mjcf(BODY, "<asset>" + "".join(f"<mesh name='m{k}' builtin='supertorus' params='100 .3 1 1'/>" for k in range(9)) + "</asset>"), "above 50000 vertices", 2),
+    "mjcf vertices": (mjcf(BODY, f"<asset><mesh name='m' vertex='{'1 2 3 ' * 60_000}'/></asset>"), "above 50000 vertices", 2),
     "mjcf params": (mjcf(BODY, "<asset><mesh name='m' builtin='plate' params='x'/></asset>"), "give numbers", 2),
     "mjcf keyframes": (mjcf(BODY.replace("<joint/>", "<freejoint/>").replace(" name='b'", "") * 390, "<keyframe>" + "<key/>" * 20_000 + "</keyframe>"), "20000 keyframes of 390 joints", None),
     "mjcf actuators": (mjcf(BODY.replace("<joint/>", "<joint name='j'/>"), "<actuator>" + "<motor joint='j'/>" * 2000 + "</actuator>"), "2000 actuators; limits allow 1600", 2),

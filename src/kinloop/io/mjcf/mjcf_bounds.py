@@ -15,7 +15,7 @@ from kinloop.io.shared.safe_xml import Node
 FINEST = 100
 """Resolution of a built-in mesh; MuJoCo makes about its square of vertices."""
 VERTICES = 50_000
-"""Vertices of all built-in meshes together."""
+"""Vertices of all built-in meshes, and of those written out in the document, together."""
 KEY_NUMBERS = 1_000_000
 """Numbers of all keyframes together."""
 JOINT_NUMBERS, ACTUATOR_NUMBERS = 13, 2
@@ -48,10 +48,14 @@ class Bounds:
             self.actuators += len(node.children)
             if self.actuators > self.limits.links:
                 raise node.error(f"has {self.actuators} actuators; limits allow {self.limits.links}")
-        if node.tag == "mesh" and node.get("builtin"):
-            self._add_builtin(node)
+        if node.tag == "mesh":
+            finest = self._finest(node) if node.get("builtin") else 0.0
+            self.vertices += int(finest * finest) + len((node.get("vertex") or "").split()) // 3
+            if self.vertices > VERTICES:
+                raise node.error(f"brings meshes above {VERTICES} vertices; use lower resolutions, or mesh files")
 
-    def _add_builtin(self, node: Node) -> None:
+    def _finest(self, node: Node) -> float:
+        """The resolution of a built-in mesh: the largest of its parameters."""
         words = (node.get("params") or "").split()
         try:
             finest = max((abs(float(word)) for word in words), default=0.0)
@@ -61,9 +65,7 @@ class Bounds:
             raise node.error(
                 f"asks for a built-in mesh with params {node.get('params')!r}; use numbers of at most {FINEST}"
             )
-        self.vertices += int(finest * finest)
-        if self.vertices > VERTICES:
-            raise node.error(f"brings built-in meshes above {VERTICES} vertices; use lower resolutions")
+        return finest
 
     def check_keys(self, root: Node) -> None:
         """Refuse keyframes that would be too many numbers together."""

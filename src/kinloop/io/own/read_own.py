@@ -116,8 +116,9 @@ class _Reader:
         if closures > self.limits.closures(bodies):
             most = self.limits.closures(bodies)
             raise Where(self.file).error(f"has {closures} loops and couplings; {bodies} bodies may have {most}")
-        if count.get("actuators", 0) > self.limits.links:
-            raise Where(self.file).error(f"has {count['actuators']} actuators; limits allow {self.limits.links}")
+        for key, most in (("actuators", self.limits.links), ("keyframes", self.limits.shapes)):
+            if count.get(key, 0) > most:
+                raise Where(self.file, 1, key).error(f"has {count[key]} entries; limits allow {most}")
         if sum(count.values()) > self.limits.elements:
             raise Where(self.file).error(f"has {sum(count.values())} entries; limits allow {self.limits.elements}")
 
