@@ -16,7 +16,7 @@ YamlValue: TypeAlias = Union[str, "list[YamlValue]"]
 DEEPEST = 4
 """How deep lists may nest."""
 _SPACE = re.compile(r"\s*")
-_TOKEN = re.compile(r"""\s*(\[|\]|,|'(?:[^'\\]|'')*'|"[^"\\]*"|[^\[\],'"\s#][^\[\],#]*)""")
+_TOKEN = re.compile(r"""\s*(\[|\]|,|'(?:[^'\\]|'')*'|"[^"\\]*"|[^\[\],'"\s#][^\[\],#]*)\s*""")
 
 
 def parse_yaml(text: str, keys: Sequence[str], where: Where) -> dict[str, tuple[YamlValue, Where]]:
@@ -61,7 +61,7 @@ def _flow(text: str, where: Where) -> YamlValue:
         token = _TOKEN.match(text, at)
         if token is None:
             raise where.error(f"cannot be read near {text[at : at + 20]!r}; write lists of quoted names")
-        word, at = token[1].strip(), _blank(text, token.end())
+        word, at = token[1].strip(), token.end()
         if word == "[":
             if len(stack) > DEEPEST:
                 raise where.error(f"nests lists more than {DEEPEST} deep; write a list of pairs")
