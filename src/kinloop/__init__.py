@@ -59,11 +59,7 @@ def load(
     """
     from kinloop import io
 
-    mechanism = io.load(path, floating_base, **options)
-    try:
-        return Robot(mechanism, backend, check)
-    except (ModelError, LoopNotClosed) as error:
-        raise io.file_error(path, error) from error
+    return io.build(path, lambda mechanism: Robot(mechanism, backend, check), floating_base=floating_base, **options)
 
 
 def quantities() -> list[str]:

@@ -93,7 +93,7 @@ def file_motors(robot: kl.Robot) -> list[Motor]:
     if not robot.mechanism.actuators:
         raise MethodError(f"the model of {robot.name!r} describes no motors; use --motors hold or --motors torque")
     try:
-        return model_motors(robot.tree)
+        return model_motors(robot.tree, targets_in_range=True)  # `motor_setup` keeps them there
     except MethodError as error:
         raise MethodError(f"{str(error).partition(';')[0]}; use --motors hold or --motors torque") from None
 

@@ -2,7 +2,7 @@
 
 | room | what is there |
 |---|---|
-| `load` | any model file into a mechanism |
+| `load` | any model file into a mechanism, or into what is made of one |
 | `urdf/` | URDF and its dialects (URDF+, Isaac, Drake) read; URDF+ written |
 | `mjcf/` | MJCF read through MuJoCo's compiler; the dynamics written as MJCF |
 | `sdf/` | SDFormat read |
@@ -13,14 +13,14 @@
 """
 
 from kinloop.io import convert
-from kinloop.io.load import load
+from kinloop.io.load import build, load
 from kinloop.io.mjcf.write_mjcf import MjcfOptions, mjcf_text, to_mjcf
 from kinloop.io.own.write_own import save
-from kinloop.io.shared.file_errors import ModelFileError, ModelWarning, file_error
+from kinloop.io.shared.file_errors import ModelFileError, ModelWarning
 from kinloop.io.shared.reading_options import Limits
 from kinloop.io.urdf.write_urdf import to_urdf_plus
 
 __all__ = [
-    "Limits", "MjcfOptions", "ModelFileError", "ModelWarning", "convert", "file_error", "load", "mjcf_text", "save",
+    "Limits", "MjcfOptions", "ModelFileError", "ModelWarning", "build", "convert", "load", "mjcf_text", "save",
     "to_mjcf", "to_urdf_plus",
 ]  # fmt: skip

@@ -1,15 +1,20 @@
-"""`load`: any model file into a mechanism."""
+"""`load`: any model file into a mechanism; `build`: into what is made of one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
-from kinloop.io.shared.file_errors import Notes, Where
+from kinloop.errors import LoopNotClosed, ModelError
+from kinloop.io.shared.file_errors import Notes, Where, file_error
 from kinloop.io.shared.paths import Packages, Roots
 from kinloop.io.shared.reading_options import Limits, Options
 from kinloop.io.shared.safe_xml import Node, parse_xml
 from kinloop.io.shared.whole_files import read_bytes
 from kinloop.model import Mechanism
+
+Built = TypeVar("Built")
 
 
 def load(
@@ -29,22 +34,40 @@ def load(
     behind fixed joints as bodies instead of lumping them. `accept_inertia` takes impossible moments of
     inertia. Warnings are in `mechanism.warnings`; see docs/formats.md.
     """
-    path = Path(path)
-    limits = limits or Limits()
-    options = Options(floating_base, keep_fixed, accept_inertia, limits)
+    options = Options(floating_base, keep_fixed, accept_inertia, limits or Limits())
     notes = Notes(strict)
+    mechanism = read_model(Path(path), packages, options, notes)
+    notes.announce()
+    return mechanism
+
+
+def build(path: str | Path, make: Callable[[Mechanism], Built], **options: Any) -> Built:
+    """What `make` makes of the mechanism of a model file; its errors are about the file and the line of the part.
+
+    `options` are those of `load`.
+    """
+    strict, packages = options.pop("strict", False), options.pop("packages", None)
+    limits = options.pop("limits", None) or Limits()
+    notes = Notes(strict)
+    mechanism = read_model(Path(path), packages, Options(limits=limits, **options), notes)
+    notes.announce(stacklevel=4)
+    try:
+        return make(mechanism)
+    except (ModelError, LoopNotClosed) as error:
+        raise file_error(path, error, notes.places) from error
+
+
+def read_model(path: Path, packages: Packages, options: Options, notes: Notes) -> Mechanism:
+    """The mechanism of a model file; warnings and places of parts go to the notes."""
     roots = Roots(path.parent, packages)
-    data = read_bytes(path, limits.file_bytes)
+    data = read_bytes(path, options.limits.file_bytes)
     if data.lstrip()[:1] == b"{":
-        if floating_base is not None:
+        if options.floating_base is not None:
             raise Where(str(path)).error("says by its joints how the base moves; load it with floating_base=None")
         from kinloop.io.own.read_own import read_own
 
-        mechanism = read_own(data, path, roots, limits, notes)
-    else:
-        mechanism = _read(parse_xml(data, str(path), limits), path, roots, options, notes)
-    notes.announce()
-    return mechanism
+        return read_own(data, path, roots, options.limits, notes)
+    return _read(parse_xml(data, str(path), options.limits), path, roots, options, notes)
 
 
 def _read(root: Node, path: Path, roots: Roots, options: Options, notes: Notes) -> Mechanism:

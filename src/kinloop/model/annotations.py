@@ -40,8 +40,10 @@ class Actuator:
 
     for the control u, which is kept within `control_range` as f is within `force_range`. `kind` says what the control
     is: "torque", f = gain[0] u; "position", a target with the gains `kp` and `kd`; "velocity", a target rate with the
-    gain `kd`. `exact` is False where that is only the nearest of the three: the law has other terms, or the actuator
-    has dynamics of its own. An actuator that does not act through joints has an empty transmission.
+    gain `kd`. `exact` is False where that is only the nearest of the three: the law has other terms, the actuator has
+    dynamics of its own (a muscle, a filter), its joint bounds forces more in one direction than in the other, or it
+    pushes a body along axes of the world; `beyond` says what. An actuator that does not act through joints has an empty
+    transmission.
     """
 
     name: str
@@ -66,6 +68,23 @@ class Actuator:
             for t in self.transmission
         )
         object.__setattr__(self, "transmission", acts_on)
+
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """What it has beyond a motor or servo of its kind, in words; empty where it is one exactly."""
+        out = []
+        if self.gain[1] or self.gain[2]:
+            out.append(f"a gain that depends on its length and rate, {self.gain}")
+        if self.bias[0]:
+            out.append(f"a constant force of {self.bias[0]:g}")
+        own = {"position": (-self.bias[1], "stiffness"), "velocity": (-self.bias[2], "damping")}
+        if self.kind in own and self.gain[0] != own[self.kind][0]:
+            out.append(f"a gain of {self.gain[0]:g} against a {own[self.kind][1]} of {own[self.kind][0]:g}")
+        elif self.kind == "torque" and (self.bias[1] or self.bias[2]):
+            out.append(f"a force that depends on its length and rate, {self.bias}")
+        if not (self.exact or out):
+            out.append("dynamics, a limit or a frame of its own")
+        return tuple(out)
 
     @property
     def joints(self) -> tuple[str, ...]:

@@ -13,7 +13,8 @@ as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
 from kinloop.errors import MethodError, unknown
 from kinloop.model import Actuator
+from kinloop.model.annotations import UNBOUNDED
 from kinloop.model.topology import Topology
 from kinloop.scalar import Array
 
@@ -113,21 +115,49 @@ class Drive:
         return motors, tuple(self.damping), tuple(self.stiffness), tuple(self.rest)
 
 
-def model_motors(tree: ClusterTree) -> list[Motor]:
-    """The motors a model file describes."""
+def model_motors(tree: ClusterTree, targets_in_range: bool = False) -> list[Motor]:
+    """The motors a model file describes; what no motor does exactly is refused by name.
+
+    A servo whose targets the file keeps within a range is refused too, unless the caller keeps them there itself
+    (`targets_in_range`).
+    """
     actuators = tree.top.mechanism.actuators
     if not actuators:
         raise MethodError(f"the model of {tree.top.mechanism.name!r} describes no actuators; give motors=[...]")
-    return [_model_motor(a) for a in actuators]
+    acting = Counter(joint for a in actuators for joint in a.joints)
+    bounds = {j.name: j.max_force for j in tree.top.joints}
+    return [_model_motor(a, acting, bounds, targets_in_range) for a in actuators]
 
 
-def _model_motor(a: Actuator) -> Motor:
-    """The motor of an actuator; the gain of a torque actuator becomes part of the gear."""
+def _model_motor(a: Actuator, acting: Mapping[str, int], bounds: Mapping[str, float], in_range: bool) -> Motor:
+    """The motor that does exactly what an actuator does, or an error that names what no motor does.
+
+    The gain of a torque actuator becomes part of the gear, its range of controls part of the limit. A joint's bound on
+    force is one on its actuator, where there is one only.
+    """
+
+    def refused(why: str) -> MethodError:
+        return MethodError(f"actuator {a.name!r} {why}, which no motor does; give motors=[...] instead")
+
     if a.coordinate is None:
         raise MethodError(f"actuator {a.name!r} acts on several coordinates; give motors=[...] instead")
-    low, high = a.force_range
-    gear = a.coordinate.gear * (a.gain[0] if a.kind == "torque" else 1.0)
-    return Motor(a.coordinate.name, a.kind, a.kp, a.kd, max(-low, high), gear)
+    if a.beyond:
+        raise refused(f"has {' and '.join(a.beyond)}")
+    (low, high), (least, most), torque = a.force_range, a.control_range, a.kind == "torque"
+    if low != -high:
+        raise refused(f"takes forces from {low:g} to {high:g}, not the same in both directions")
+    if torque and least != -most:
+        raise refused(f"takes controls from {least:g} to {most:g}, not the same in both directions")
+    if not (torque or in_range) and (least, most) != UNBOUNDED:
+        raise refused(f"keeps its targets from {least:g} to {most:g}")
+    joint, (_, gear), limit = a.joints[0], a.coordinate, high
+    if np.isfinite(bounds[joint]):
+        if acting[joint] > 1:
+            raise refused(f"shares the bound of {bounds[joint]:g} on forces at joint {joint!r} with others")
+        limit = min(limit, bounds[joint] / abs(gear))
+    if torque:
+        gear, limit = gear * a.gain[0], min(limit / abs(a.gain[0]) if a.gain[0] else limit, most)
+    return Motor(a.coordinate.name, a.kind, a.kp, a.kd, limit, gear)
 
 
 def make_drive(tree: ClusterTree, motors: Sequence[Motor | str] | str | None) -> Drive:

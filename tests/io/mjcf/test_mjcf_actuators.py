@@ -1,4 +1,7 @@
+# ruff: noqa: E501  (model text)
 """Actuators of MJCF: decoded kinds, a law that gives MuJoCo's forces, and the simulator's motors of them."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,7 +10,7 @@ from io_samples import MJCF, write
 from kinloop.clusters import grow
 from kinloop.errors import MethodError
 from kinloop.io import ModelWarning, load
-from kinloop.sim.actuators import model_motors
+from kinloop.sim.actuators import model_motors, motor_force
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -78,27 +81,93 @@ def test_the_law_gives_mujocos_forces(many):
 
 def test_motors_of_the_simulator_are_those_of_the_file(many):
     m, _ = many
-    keep = tuple(a for a in m.actuators if a.coordinate is not None)
+    keep = tuple(a for a in m.actuators if a.coordinate is not None and a.exact and a.name != "position")
     motors = {a.name: x for a, x in zip(keep, model_motors(_tree(m, keep)), strict=True)}
     found = {name: (x.joint, x.kind, x.kp, x.kd, x.limit, x.gear) for name, x in motors.items()}
     assert found == {
-        "motor": ("j1", "torque", 0.0, 0.0, np.inf, 5.0),
-        "position": ("j1", "position", 10.0, 2.0, 6.0, 3.0),
+        "motor": ("j1", "torque", 0.0, 0.0, 1.0, 5.0),
         "velocity": ("j2", "velocity", 0.0, 3.0, np.inf, 2.0),
-        "offset": ("j2", "position", 7.0, 1.0, np.inf, 1.0),
-        "uneven": ("j2", "position", 7.0, 1.0, np.inf, 1.0),
         "damper": ("j2", "position", 0.0, 1.5, np.inf, 1.0),
-        "pushed": ("j2", "velocity", 0.0, 1.0, np.inf, 1.0),
-        "scaled": ("j1", "torque", 0.0, 0.0, np.inf, 2.0),
         "about_y": ("s[1]", "torque", 0.0, 0.0, np.inf, 3.0),
     }
-    with pytest.raises(MethodError, match="actuator 'belt' acts on several coordinates"):
-        model_motors(_tree(m, m.actuators))
+
+
+@pytest.mark.parametrize(
+    "name, why",
+    [
+        ("belt", "acts on several coordinates"),
+        ("position", "takes forces from -4 to 6, not the same in both directions"),
+        ("offset", "has a constant force of 0.5"),
+        ("uneven", "has a gain of 7 against a stiffness of 2"),
+        ("pushed", "has a gain of 2 against a damping of 1"),
+        ("scaled", "has a gain that depends on its length and rate"),
+    ],
+)
+def test_what_no_motor_does_is_refused_by_name(many, name, why):
+    m, _ = many
+    chosen = tuple(a for a in m.actuators if a.name == name)
+    with pytest.raises(MethodError, match=f"actuator '{name}' {why}"):
+        model_motors(_tree(m, chosen))
+
+
+@pytest.mark.parametrize(
+    "old, new, why",
+    [
+        ('ctrlrange="-1 1"', 'ctrlrange="0 1"', "takes controls from 0 to 1, not the same in both directions"),
+        ("<motor name", '<position kp="3" name', "keeps its targets from -1 to 1"),
+        ("<motor name", '<general dyntype="filter" dynprm="0.1" name', "has dynamics, a limit or a frame of its own"),
+        ('gear="5" ctrlrange="-1 1"', 'gear="5" armature="1"', "has dynamics, a limit or a frame of its own"),
+        ('<joint name="j1"', '<joint actuatorfrcrange="-1 2" name="j1"', "has dynamics, a limit or a frame of its own"),
+        ("<motor name", "<muscle name", "has "),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::kinloop.io.ModelWarning")
+def test_ranges_filters_and_muscles_are_refused_by_name(tmp_path, old, new, why):
+    head, tail = MANY.split("<actuator>")
+    motor = next(line for line in tail.splitlines() if 'name="motor"' in line)
+    text = (head + "<actuator>" + motor + "</actuator></mujoco>").replace(old, new)
+    m = load(write(tmp_path, text.replace('gear="5" ', "") if "muscle" in new else text))
+    with pytest.raises(MethodError, match=f"actuator 'motor' {why}"):
+        model_motors(grow(m))
+
+
+def test_bounds_of_joints_bound_their_motor(tmp_path):
+    bounded = MANY.replace('<joint name="j1"', '<joint actuatorfrcrange="-10 10" name="j1"')
+    m = load(write(tmp_path, bounded))
+    motor, belt = m.actuators[0], next(a for a in m.actuators if a.name == "belt")
+    (made,) = model_motors(_tree(m, (motor,)))
+    assert made.limit == 1.0  # 5 N m at the joint, by the range of its control
+    (made,) = model_motors(_tree(m, (replace(motor, control_range=(-9.0, 9.0)),)))
+    assert made.limit == pytest.approx(2.0)  # 10 N m at the joint, by the bound there
+    (made,) = model_motors(_tree(m, (replace(motor, gain=(4.0, 0, 0), force_range=(-2.0, 2.0)),)))
+    assert (made.limit, made.gear) == (0.5, 20.0)  # 2 N m before the gear, whatever the gain
+    with pytest.raises(MethodError, match=r"shares the bound of 10 on forces at joint 'j1' with others"):
+        model_motors(_tree(m, (motor, belt)))
+
+
+@pytest.mark.parametrize("kind", ["motor", 'position kp="3"', 'velocity kv="3"'])
+def test_motors_give_mujocos_forces_within_ranges(tmp_path, kind):
+    text = f"""<mujoco><worldbody><body><joint name="j" axis="0 1 0" actuatorfrcrange="-20 20"/><geom size="0.1"/></body></worldbody>
+    <actuator><{kind} joint="j" gear="3" ctrlrange="-4 4" forcerange="-8 8"/></actuator></mujoco>"""
+    path = write(tmp_path, text)
+    (motor,) = model_motors(grow(load(path)), targets_in_range=True)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    for u in (-9.0, -3.5, 0.1, 3.0, 9.0):
+        told = u if kind == "motor" else min(max(u, -4.0), 4.0)
+        data.qpos[0], data.qvel[0], data.ctrl[0] = 0.3, -0.2, u
+        mujoco.mj_forward(model, data)
+        assert motor_force(motor, told, 0.3, -0.2) == pytest.approx(data.qfrc_actuator[0], rel=1e-12)
+
+
+def test_actuators_of_free_bodies_turn_before_they_push(tmp_path):
+    text = """<mujoco><worldbody><body><freejoint name="f"/><geom size="0.1"/></body></worldbody>
+    <actuator><motor name="yaw" joint="f" gear="0 0 0 0 0 2"/><motor name="push" joint="f" gear="0 0 1 0 0 0"/></actuator></mujoco>"""
+    yaw, push = load(write(tmp_path, text)).actuators
+    assert yaw.coordinate == ("f[2]", 2.0) and yaw.exact and not push.exact
 
 
 def _tree(m, actuators):
-    from dataclasses import replace
-
     return grow(replace(m, actuators=actuators))
 
 

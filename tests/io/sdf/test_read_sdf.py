@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (model text)
 """SDF: links by their poses, loops where links have several parents."""
 
 import numpy as np
@@ -10,7 +11,7 @@ from kinloop.algorithms.trees.cluster_aba import cluster_aba
 from kinloop.algorithms.witnesses.dense_kkt import dense_kkt
 from kinloop.clusters import close, grow, loop_errors, neutral
 from kinloop.errors import ModelError
-from kinloop.io import load
+from kinloop.io import ModelWarning, load
 from kinloop.model import joints as jt
 
 CASSIES = {p.stem: p for p in wheel(".sdf")}
@@ -112,3 +113,123 @@ def test_screws_and_balls_are_joints(tmp_path):
     )
     m = load(write(tmp_path, text))
     assert isinstance(m.joints[2].type, jt.Helical) and isinstance(m.joints[3].type, jt.Spherical)
+
+
+def joint_named(m, name):
+    return next(j for j in m.joints if j.name == name)
+
+
+def changed(tmp_path, *pairs):
+    text = SDF
+    for old, new in pairs:
+        assert old in text
+        text = text.replace(old, new, 1)
+    return load(write(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    "words, pitch",
+    [
+        ("<screw_thread_pitch>0.01</screw_thread_pitch>", 0.01 / (2 * np.pi)),
+        ("<thread_pitch>-3141.6</thread_pitch>", 1 / 3141.6),  # PR2's torso, right-handed
+        ("<thread_pitch>5</thread_pitch><screw_thread_pitch>0.01</screw_thread_pitch>", 0.01 / (2 * np.pi)),
+        ("", 1 / (2 * np.pi)),
+    ],
+)
+def test_screws_advance_as_the_specification_says(tmp_path, words, pitch):
+    m = changed(tmp_path, ('name="b" type="revolute">', f'name="b" type="screw">{words}'))
+    assert joint_named(m, "b").type.pitch == pytest.approx(pitch, rel=1e-15)
+
+
+def test_poses_are_read_in_degrees_and_as_quaternions(tmp_path):
+    radians = load(write(tmp_path, SDF))
+    for new in (
+        '<pose degrees="true">1.5 0 0.5 0 -90 0</pose>',
+        f'<pose rotation_format="quat_xyzw">1.5 0 0.5 0 {-(0.5**0.5)!r} 0 {0.5**0.5!r}</pose>',
+    ):
+        m = changed(tmp_path, ("<pose>1.5 0 0.5 0 -1.5707963267948966 0</pose>", new))
+        for a, b in zip(radians.joints, m.joints, strict=True):
+            assert_allclose(a.placement.R, b.placement.R, atol=1e-15)
+
+
+def test_the_pose_of_the_model_places_it_in_the_world(tmp_path):
+    pose = "<pose>1 2 3 0 0 1.5707963267948966</pose>"
+    m = changed(tmp_path, ('<model name="four_bar">', f'<model name="four_bar">{pose}'))
+    half = 0.5**0.5
+    assert_allclose(m.joints[0].home, (1, 2, 4, half, 0, 0, half), atol=1e-12)
+    tied = '<joint name="w" type="fixed"><parent>world</parent><child>base</child></joint></model>'
+    m = changed(tmp_path, ('<model name="four_bar">', f'<model name="four_bar">{pose}'), ("</model>", tied))
+    assert_allclose(joint_named(m, "w").placement.p, (1, 2, 4), atol=1e-12)
+    named = f'<model name="four_bar" placement_frame="base">{pose}'
+    m = changed(tmp_path, ('<model name="four_bar">', named))
+    assert_allclose(m.joints[0].home[:3], (1, 2, 3), atol=1e-12)
+
+
+def test_gravity_of_the_world_is_the_robots(tmp_path):
+    text = SDF.replace("<model", "<world name='moon'><gravity>0 0 -1.62</gravity><model").replace(
+        "</model>", "</model></world>"
+    )
+    assert_allclose(load(write(tmp_path, text)).gravity, (0, 0, -1.62))
+    assert_allclose(load(write(tmp_path, text.replace("<gravity>0 0 -1.62</gravity>", ""))).gravity, (0, 0, -9.8))
+
+
+def test_mimics_are_couplings_with_their_reference(tmp_path):
+    mimic = '<mimic joint="a"><multiplier>3</multiplier><offset>0.1</offset><reference>0.2</reference></mimic>'
+    plain, follows = "<xyz>0 1 0</xyz></axis></joint>", f"<xyz>0 1 0</xyz>{mimic}</axis></joint>"
+    (c,) = changed(tmp_path, (plain, follows)).couplings
+    assert (c.dependent, c.independent) == (("b",), ("a",))
+    assert c.matrix[0, 0] == 3 and c.offset[0] == pytest.approx(0.1 - 3 * 0.2)
+    drake = 'name="b" type="revolute"><drake:mimic joint="a" multiplier="2"/>'
+    (c,) = changed(tmp_path, ('name="b" type="revolute">', drake)).couplings
+    assert c.matrix[0, 0] == 2
+    with pytest.raises(ModelError, match="second axis"):
+        changed(tmp_path, (plain, follows.replace("<mimic", "<mimic axis='axis2'")))
+
+
+def test_rotors_of_drake_are_armature(tmp_path):
+    rotor = "<drake:rotor_inertia>0.01</drake:rotor_inertia><drake:gear_ratio>10</drake:gear_ratio>"
+    m = changed(tmp_path, ('name="b" type="revolute">', f'name="b" type="revolute">{rotor}'))
+    assert joint_named(m, "b").armature == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "old, new, match",
+    [
+        ("<inertial><mass>2", '<inertial auto="true"><mass>2', "made from collision shapes"),
+        ('<model name="four_bar">', '<model name="m"><pose relative_to="x">0 0 0 0 0 0</pose>', "poses of models"),
+        ("<pose>0 0 1 0 0 0</pose>", '<pose degrees="yes">0 0 1 0 0 0</pose>', "neither true nor false"),
+        ("<pose>0 0 1 0 0 0</pose>", '<pose rotation_format="x">0 0 1 0 0 0</pose>', "euler_rpy or quat_xyzw"),
+        ('name="b" type="revolute">', 'name="b" type="screw"><thread_pitch>0</thread_pitch>', "prismatic"),
+        ('<model name="four_bar">', '<model name="m"><drake:joint name="x" type="ball"/>', "joint of Drake"),
+    ],
+)
+def test_what_would_be_read_wrongly_is_refused_by_name(tmp_path, old, new, match):
+    with pytest.raises(ModelError, match=match):
+        load(write(tmp_path, SDF.replace(old, new, 1)))
+
+
+@pytest.mark.parametrize(
+    "pairs, said",
+    [
+        ((("<child>rocker</child><axis>", "<child>rocker</child><axis><limit><lower>-1</lower></limit>"),
+          ('name="c" type="revolute"', 'name="c" type="ball"')), "is a ball, so that kinloop has no place for its lower"),
+        ((("<parent>coupler</parent><child>rocker</child><axis>",
+           "<parent>coupler</parent><child>rocker</child><axis><dynamics><damping>1</damping></dynamics>"),),
+         "closes a loop, so that kinloop has no place for its damping"),
+        ((('name="b" type="revolute">', 'name="b" type="universal"><axis2><dynamics><damping>1</damping></dynamics></axis2>'),),
+         "its axes differ in damping"),
+    ],
+)  # fmt: skip
+def test_what_a_joint_has_no_place_for_is_listed(tmp_path, pairs, said):
+    with pytest.warns(ModelWarning, match=said):
+        changed(tmp_path, *pairs)
+
+
+def test_shapes_are_placed_relative_to_the_frame_they_name(tmp_path):
+    plain = changed(tmp_path, ('<visual name="v">', '<visual name="v"><pose>0.2 0 0 0 0 0</pose>'))
+    named = changed(
+        tmp_path, ('<visual name="v">', '<visual name="v"><pose relative_to="coupler">-0.3 0 0 0 0 0</pose>')
+    )
+    for m in (plain, named):
+        (shape,) = next(b for b in m.bodies if b.name == "crank").geometry
+        assert_allclose(shape.placement.p, (0.2, 0, 0), atol=1e-12)

@@ -15,7 +15,8 @@ YamlValue: TypeAlias = Union[str, "list[YamlValue]"]
 """A word or a list of values."""
 DEEPEST = 4
 """How deep lists may nest."""
-_TOKEN = re.compile(r"""\s*(\[|\]|,|'(?:[^'\\]|'')*'|"[^"\\]*"|[^\[\],'"\s#][^\[\],#]*)""")
+_SPACE = re.compile(r"\s*")
+_TOKEN = re.compile(r"""\s*(\[|\]|,|'(?:[^'\\]|'')*'|"[^"\\]*"|[^\[\],'"\s#][^\[\],#]*)\s*""")
 
 
 def parse_yaml(text: str, keys: Sequence[str], where: Where) -> dict[str, tuple[YamlValue, Where]]:
@@ -46,11 +47,17 @@ def _value(lines: list[str], where: Where) -> YamlValue:
     return _flow(" ".join(lines), where)
 
 
+def _blank(text: str, at: int) -> int:
+    """The place of the first character from `at` on that is not blank."""
+    found = _SPACE.match(text, at)
+    return at if found is None else found.end()
+
+
 def _flow(text: str, where: Where) -> YamlValue:
     """A word or a bracketed list, by a stack of open lists."""
-    at = 0
+    at = _blank(text, 0)
     stack: list[list[YamlValue]] = [[]]
-    while text[at:].strip() and not text[at:].lstrip().startswith("#"):
+    while at < len(text) and text[at] != "#":
         token = _TOKEN.match(text, at)
         if token is None:
             raise where.error(f"cannot be read near {text[at : at + 20]!r}; write lists of quoted names")

@@ -4,6 +4,7 @@
 |---|---|
 | `read_mjcf` | a `<mujoco>` into a mechanism |
 | `safe_source` | the document made safe for the compiler: files read by us, the rest left out |
+| `mjcf_bounds` | what a document asks the compiler for, counted before it is compiled |
 | `mujoco_codes` | the compiled model's numbers for kinds of parts |
 | `mjcf_names` | names of parts, those without one included |
 | `mjcf_bodies` | bodies, joints and sites as links, joints and frames |

@@ -7,7 +7,9 @@ import numpy as np
 from kinloop.io.mjcf.mjcf_names import Names
 from kinloop.io.mjcf.mujoco_codes import (
     AFFINE_BIAS,
+    BALL,
     FIXED_GAIN,
+    FREE,
     IN_PARENT,
     NO_BIAS,
     NO_DYNAMICS,
@@ -39,7 +41,8 @@ def _actuator(model: MjModel, names: Names, a: int) -> Actuator:
         kind = "velocity" if any(bias) else "torque"
     return Actuator(
         names.of("actuator", a), kind, transmission(model, names, a), gain, bias,
-        _limits(model, a, "ctrl"), _limits(model, a, "force"), plain and _is_exact(kind, gain[0], bias),
+        _limits(model, a, "ctrl"), _limits(model, a, "force"),
+        plain and _is_exact(kind, gain[0], bias) and _acts_plainly(model, a),
     )  # fmt: skip
 
 
@@ -53,6 +56,33 @@ def _is_plain(model: MjModel, a: int) -> bool:
     return not memory and bool(
         model.actuator_gaintype[a] == FIXED_GAIN and model.actuator_biastype[a] in (NO_BIAS, AFFINE_BIAS)
     )
+
+
+def _acts_plainly(model: MjModel, a: int) -> bool:
+    """Whether it acts on joints by its gear alone: no inertia or damping of its own, no axes but the joint's, and no
+    bound at the joint that is not the same in both directions."""
+    if model.actuator_armature[a] or np.any(model.actuator_damping[a]):
+        return False
+    kind, target, gear = int(model.actuator_trntype[a]), int(model.actuator_trnid[a, 0]), model.actuator_gear[a]
+    if kind not in (ON_JOINT, IN_PARENT):
+        joints = _joints_of_tendon(model, target) if kind == ON_TENDON else []
+        return not any(_one_sided(model, j) for j in joints)
+    if model.jnt_type[target] == FREE and np.any(gear[:3]):
+        return False  # along the axes of the world
+    turned = kind == IN_PARENT and model.jnt_type[target] in (FREE, BALL)
+    return not turned and not _one_sided(model, target)
+
+
+def _one_sided(model: MjModel, j: int) -> bool:
+    low, high = model.jnt_actfrcrange[j]
+    return bool(model.jnt_actfrclimited[j]) and low != -high
+
+
+def _joints_of_tendon(model: MjModel, t: int) -> list[int]:
+    if not is_tendon_of_joints(model, t):
+        return []
+    first, count = int(model.tendon_adr[t]), int(model.tendon_num[t])
+    return [int(model.wrap_objid[w]) for w in range(first, first + count)]
 
 
 def _limits(model: MjModel, a: int, what: str) -> tuple[float, float]:
@@ -77,7 +107,8 @@ def transmission(model: MjModel, names: Names, a: int) -> tuple[Transmission, ..
     kind, target, gear = int(model.actuator_trntype[a]), int(model.actuator_trnid[a, 0]), model.actuator_gear[a]
     if kind in (ON_JOINT, IN_PARENT):
         count = VELOCITIES[int(model.jnt_type[target])]
-        return (Transmission(names.joint(target), tuple(gear[:count].tolist())),)
+        ours = [3, 4, 5, 0, 1, 2] if count == VELOCITIES[FREE] else list(range(count))  # angular first
+        return (Transmission(names.joint(target), tuple(gear[ours].tolist())),)
     if kind == ON_TENDON and is_tendon_of_joints(model, target):
         first, count = int(model.tendon_adr[target]), int(model.tendon_num[target])
         return tuple(

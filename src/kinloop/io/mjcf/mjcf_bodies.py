@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from kinloop.io.mjcf.mjcf_names import Names
 from kinloop.io.mjcf.mujoco_codes import BALL, FREE, HINGE, TURNING, MjModel
+from kinloop.io.mjcf.safe_source import Places
 from kinloop.io.shared.exact_poses import exact_pose, free_position
 from kinloop.io.shared.file_errors import Where
 from kinloop.io.shared.robot_description import Link, RobotDescription
@@ -34,8 +35,9 @@ class LinkFrames:
 class BodyReader:
     """Puts the bodies, joints and sites of a compiled model into a description."""
 
-    def __init__(self, model: MjModel, description: RobotDescription) -> None:
+    def __init__(self, model: MjModel, description: RobotDescription, places: Places) -> None:
         self.model, self.description, self.frames = model, description, LinkFrames(model)
+        self.places = places
         self.names = self.frames.names
 
     def read(self) -> LinkFrames:
@@ -46,7 +48,7 @@ class BodyReader:
     def _body(self, b: int) -> None:
         """A body: one link per joint, the last of which has its mass."""
         m, name = self.model, self.names.of("body", b)
-        where = Where(self.description.where.file, self.description.where.line, f"body {name!r}")
+        where = self.places.of("body", name)
         first, count = int(m.body_jntadr[b]), int(m.body_jntnum[b])
         parent = int(m.body_parentid[b])
         at = Transform(quaternion_rotation(m.body_quat[b]), m.body_pos[b] - self.frames.origin[parent])
@@ -120,13 +122,14 @@ class BodyReader:
         return Joint(name, parent, child, cls(axis), exact_pose(at.p, at.R), **parameters)
 
 
-def read_sites(model: MjModel, description: RobotDescription, frames: LinkFrames) -> None:
+def read_sites(model: MjModel, description: RobotDescription, frames: LinkFrames, places: Places) -> None:
     """Sites become frames; ones that share a body's name get `_site` appended."""
     taken = {frames.names.of("body", b) for b in range(model.nbody)} | set(description.links)
     for s in range(model.nsite):
         name = frames.names.of("site", s)
+        where = places.of("site", name)
         while name in taken:
             name += "_site"
         taken.add(name)
         link, at = frames.place(int(model.site_bodyid[s]), model.site_pos[s], model.site_quat[s])
-        description.frames.append((Frame(name, link, at), description.where))
+        description.frames.append((Frame(name, link, at), where))

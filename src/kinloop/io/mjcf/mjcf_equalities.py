@@ -8,7 +8,7 @@ from kinloop.io.mjcf.joint_polynomials import MOST_COEFFICIENTS, polynomial_abou
 from kinloop.io.mjcf.mjcf_bodies import LinkFrames
 from kinloop.io.mjcf.mjcf_names import Names
 from kinloop.io.mjcf.mujoco_codes import CONNECT, EQUALITIES_DISABLED, JOINT, SITE, WELD, MjModel
-from kinloop.io.shared.file_errors import Where
+from kinloop.io.mjcf.safe_source import Places
 from kinloop.io.shared.robot_description import RobotDescription
 from kinloop.model import Coupling, LinearCoupling, LoopJoint, PolynomialCoupling
 from kinloop.model import joints as jt
@@ -17,11 +17,11 @@ from kinloop.spatial import Transform
 NO_TURN = (1.0, 0.0, 0.0, 0.0)
 
 
-def read_equalities(model: MjModel, description: RobotDescription, frames: LinkFrames) -> None:
+def read_equalities(model: MjModel, description: RobotDescription, frames: LinkFrames, places: Places) -> None:
     """Add active equalities as loops and couplings; kinds that are not understood are errors."""
     for e in range(model.neq):
         name = frames.names.of("equality", e)
-        where = Where(description.where.file, description.where.line, f"equality {name!r}")
+        where = places.of("equality", name, e)
         if not model.eq_active0[e] or model.opt.disableflags & EQUALITIES_DISABLED:
             description.inactive.append(name)
             continue

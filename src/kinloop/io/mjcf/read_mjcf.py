@@ -11,10 +11,10 @@ import numpy as np
 from kinloop.io.mjcf.mjcf_actuators import read_actuators
 from kinloop.io.mjcf.mjcf_bodies import BodyReader, read_sites
 from kinloop.io.mjcf.mjcf_equalities import read_equalities
-from kinloop.io.mjcf.mjcf_shapes import MeshFile, read_shapes
+from kinloop.io.mjcf.mjcf_shapes import read_shapes
 from kinloop.io.mjcf.mjcf_unmodelled import warn_of_unmodelled
 from kinloop.io.mjcf.mujoco_codes import GRAVITY_DISABLED, MjModel
-from kinloop.io.mjcf.safe_source import Cleaner
+from kinloop.io.mjcf.safe_source import Cleaner, Places, Source
 from kinloop.io.shared.file_errors import Notes, Where
 from kinloop.io.shared.make_mechanism import make_mechanism
 from kinloop.io.shared.paths import Roots
@@ -31,35 +31,34 @@ def import_mujoco(where: Where) -> ModuleType:
         raise where.error("MJCF is read through MuJoCo, which is not installed; pip install 'kinloop[mjcf]'") from None
 
 
-def compile_mjcf(
-    root: Node, path: Path, roots: Roots, options: Options, notes: Notes
-) -> tuple[MjModel, dict[str, MeshFile]]:
-    """MuJoCo's compiled model of a cleaned document, and the mesh files by mesh name."""
+def compile_mjcf(root: Node, path: Path, roots: Roots, options: Options, notes: Notes) -> tuple[MjModel, Source]:
+    """MuJoCo's compiled model of a cleaned document, and that document."""
     mujoco = import_mujoco(root.where)
     source = Cleaner(path, roots, options.limits, notes).clean(root)
     try:
         model = mujoco.MjSpec.from_string(source.text(), assets=source.assets).compile()
     except (ValueError, TypeError, RuntimeError, UnicodeError) as error:
         raise source.blame(str(error), root.where) from None
-    return model, source.meshes
+    return model, source
 
 
 def read_mjcf(root: Node, path: Path, roots: Roots, options: Options, notes: Notes) -> Mechanism:
     """The mechanism of a `<mujoco>`; q of every joint is MuJoCo's qpos, `ref` included."""
-    model, meshes = compile_mjcf(root, path, roots, options, notes)
+    model, source = compile_mjcf(root, path, roots, options, notes)
     if model.nbody - 1 > options.limits.bodies:
         raise root.error(f"has {model.nbody - 1} bodies; limits allow {options.limits.bodies}")
     if model.ngeom > options.limits.shapes:
         raise root.error(f"has {model.ngeom} geoms; limits allow {options.limits.shapes} shapes")
     description = RobotDescription(root.get("model") or path.stem, root.where, options, notes)
     description.gravity = np.zeros(3) if model.opt.disableflags & GRAVITY_DISABLED else model.opt.gravity.copy()
-    frames = BodyReader(model, description).read()
-    for link, geometry in read_shapes(model, frames, meshes):
+    places = Places(source, root.where)
+    frames = BodyReader(model, description, places).read()
+    for link, geometry in read_shapes(model, frames, source.meshes):
         shapes = description.world_geometry if link == WORLD else description.links[link].geometry
         shapes.append(geometry)
-    read_sites(model, description, frames)
-    read_equalities(model, description, frames)
-    warn_of_unmodelled(model, description, frames.names)
+    read_sites(model, description, frames, places)
+    read_equalities(model, description, frames, places)
+    warn_of_unmodelled(model, description.notes, frames.names, places)
     description.actuators += read_actuators(model, frames.names)
     for k in range(model.nkey):
         description.keyframes.append(Keyframe(frames.names.of("key", k), tuple(model.key_qpos[k].tolist())))

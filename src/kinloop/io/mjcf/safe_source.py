@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
+from kinloop.io.mjcf.mjcf_bounds import Bounds
 from kinloop.io.shared.file_errors import ModelFileError, Notes, Where
-from kinloop.io.shared.parse_numbers import attribute
 from kinloop.io.shared.paths import Roots, stem
 from kinloop.io.shared.reading_options import Limits
 from kinloop.io.shared.safe_xml import Node, parse_xml
@@ -21,6 +21,8 @@ from kinloop.io.shared.whole_files import read_bytes
 
 SILENT = {"size", "visual", "statistic", "custom", "sensor", "texture", "skin", "camera", "light", "layer", "user"}
 """Elements without a say in the dynamics."""
+SECTIONS = ("equality", "actuator", "tendon")
+"""Sections whose elements, of whatever tag, are one kind of part."""
 UNMODELLED = {"extension", "deformable", "composite", "flexcomp", "hfield", "plugin"}
 """Elements kinloop has no counterpart for: left out with a warning."""
 REFUSED = {"attach": "bodies of another model", "model": "another model"}
@@ -39,6 +41,17 @@ class Source:
     nodes: list[Node] = field(default_factory=list)
     assets: dict[str, bytes] = field(default_factory=dict)
     meshes: dict[str, tuple[str, str]] = field(default_factory=dict)
+    named: dict[tuple[str, str], Node] = field(default_factory=dict)
+    numbered: dict[str, list[Node]] = field(default_factory=dict)
+    """Elements by kind and name, and those of a section (equality, actuator, tendon) in their order."""
+
+    def remember(self, node: Node, parent: str) -> None:
+        """Keep the place of an element for errors and warnings about what the compiler makes of it."""
+        kind = parent if parent in SECTIONS else node.tag.removeprefix("free")
+        if parent in SECTIONS:
+            self.numbered.setdefault(kind, []).append(node)
+        if node.get("name"):
+            self.named.setdefault((kind, node.attrib["name"]), node)
 
     def text(self) -> str:
         return "\n".join(self.lines)
@@ -53,6 +66,23 @@ class Source:
         return where.error("MuJoCo refuses it: " + " ".join(message.split()))
 
 
+@dataclass(frozen=True)
+class Places:
+    """Where the parts of a compiled model stand in the user's files."""
+
+    source: Source
+    root: Where
+
+    def of(self, kind: str, name: str, number: int = -1) -> Where:
+        """The place of a part by its name, or by its number in its section; copies have the place of the document."""
+        node = self.source.named.get((kind, name))
+        listed = self.source.numbered.get(kind, [])
+        if node is None and 0 <= number < len(listed) and not listed[number].get("name"):
+            node = listed[number]
+        where = self.root if node is None else node.where
+        return Where(where.file, where.line, f"{kind} {name!r}")
+
+
 class Cleaner:
     """Walks the document once, splicing, dropping and checking."""
 
@@ -60,7 +90,8 @@ class Cleaner:
         self.path, self.roots, self.limits, self.notes = path, roots, limits, notes
         self.source = Source()
         self.included: set[Path] = set()
-        self.bytes = self.count = 0
+        self.bounds = Bounds(limits)
+        self.bytes = 0
         self.folder = {"mesh": "", "strip": ""}
         self.shrunk = False
 
@@ -71,8 +102,16 @@ class Cleaner:
                 self.folder["mesh"] = node.get("meshdir") or node.get("assetdir") or self.folder["mesh"]
                 self.folder["strip"] = node.get("strippath") or self.folder["strip"]
         self.shrunk = any(n.tag in ("composite", "flexcomp", "deformable") for n in spliced.walk())
+        spliced.children.append(self._no_length_ranges(root))
         self._write(spliced, 1)
+        self.bounds.check_keys(root)
         return self.source
+
+    def _no_length_ranges(self, root: Node) -> Node:
+        """Keeps MuJoCo from simulating muscles, for as long as a file says, to find how long they get."""
+        out = Node("compiler", {}, root.file, root.line)
+        out.children.append(Node("lengthrange", {"mode": "none"}, root.file, root.line))
+        return out
 
     def _splice(self, node: Node, depth: int) -> Node:
         """The element with included files in place of `<include>`."""
@@ -107,22 +146,20 @@ class Cleaner:
         if self.bytes > self.limits.mesh_bytes:
             raise node.error(f"brings the files of the model above {self.limits.mesh_bytes} bytes; raise limits")
 
-    def _write(self, node: Node, copies: int) -> None:
+    def _write(self, node: Node, copies: int, parent: str = "") -> None:
         """One line per tag; elements that are not taken leave no line."""
         if self._dropped(node):
             return
-        if node.tag == "replicate":
-            copies *= max(1, int(min(attribute(node, "count", 1.0), 1e9)))
-        self.count += copies
-        if self.count > self.limits.elements:
-            raise node.error(f"brings the model above {self.limits.elements} elements; raise limits")
+        self.source.remember(node, parent)
+        self.bounds.add(node, copies)
+        copies = self.bounds.copies(node, copies)
         attributes = " ".join(f"{key}={quoteattr(value)}" for key, value in self._attributes(node).items())
         if not node.children:
             self._line(f"<{node.tag} {attributes}/>", node)
             return
         self._line(f"<{node.tag} {attributes}>", node)
         for child in node:
-            self._write(child, copies)
+            self._write(child, copies, node.tag)
         self._line(f"</{node.tag}>", node)
 
     def _line(self, text: str, node: Node) -> None:
@@ -148,8 +185,6 @@ class Cleaner:
             if node.tag != "mesh":
                 raise node.error(f"refers to file {out['file']!r}; kinloop reads files of meshes and includes only")
             self._mesh(node, out)
-        if node.tag == "mesh" and node.get("builtin") and re.search(r"\d{4,}", node.get("params") or ""):
-            raise node.error(f"asks for a built-in mesh with params {node.get('params')!r}; use less than 1000")
         return out
 
     def _mesh(self, node: Node, out: dict[str, str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -25,16 +25,16 @@ UNIT_TOLERANCE = 1e-9
 
 
 @contextmanager
-def blamed(where: Where) -> Iterator[None]:
-    """Any mistake in an entry, reported as being about it."""
+def blamed(find: Callable[[], Where]) -> Iterator[None]:
+    """Any mistake in an entry, reported as being about it; `find` looks for its place once it is needed."""
     try:
         yield
     except ModelFileError:
         raise
     except KeyError as error:
-        raise where.error(f"lacks the field {error.args[0]!r}; add it") from None
+        raise find().error(f"lacks the field {error.args[0]!r}; add it") from None
     except (ModelError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise where.error(str(error)) from None
+        raise find().error(str(error)) from None
 
 
 def number(x: Json, what: str, infinite: bool = False) -> float:

@@ -33,6 +33,7 @@ from kinloop.io.own.own_schema import FIELDS, FORMAT, JOINT_NUMBERS, NAME_LISTS,
 from kinloop.io.shared.file_errors import Notes, Where
 from kinloop.io.shared.paths import Roots
 from kinloop.io.shared.reading_options import Limits
+from kinloop.io.shared.robot_description import check_spring
 from kinloop.model import (
     Actuator,
     Body,
@@ -83,20 +84,20 @@ class _Reader:
     def __init__(self, content: Entry, text: str, file: str, roots: Roots, limits: Limits, notes: Notes) -> None:
         self.content, self.text, self.file = content, text, file
         self.roots, self.limits, self.notes = roots, limits, notes
+        self.shapes = 0
 
     def mechanism(self) -> Mechanism:
         c = self.content
         for key in c:
             if key not in FIELDS:
                 self.notes.warn(Where(self.file, 1, repr(key)), "is no field of a mechanism; it is left out", True)
+        self._check_counts()
         bodies = self._parts("bodies", self._body)
-        if len(bodies) > self.limits.bodies:
-            raise Where(self.file).error(f"has {len(bodies)} bodies; limits allow {self.limits.bodies}")
         parts: dict[str, Any] = {
             "joints": self._parts("joints", _joint), "loops": self._parts("loops", _loop),
             "couplings": self._parts("couplings", _coupling), "frames": self._parts("frames", _frame),
             "actuators": self._parts("actuators", _actuator), "keyframes": self._parts("keyframes", _keyframe),
-            "world_geometry": self._parts("world_geometry", self._geometry),
+            "world_geometry": self._parts("world_geometry", self._counted),
         }  # fmt: skip
         for key in NAME_LISTS:
             with self._blamed(key):
@@ -106,18 +107,43 @@ class _Reader:
             name, gravity = text(c.get("name", "mechanism"), "name"), array(c.get("gravity", list(GRAVITY)), "gravity")
             return Mechanism(name, bodies, gravity=gravity, source=self.file, **parts)
 
+    def _check_counts(self) -> None:
+        """Refuse more of anything than limits allow, before any of it is read."""
+        count = {key: len(found) for key, found in self.content.items() if isinstance(found, list)}
+        bodies, closures = count.get("bodies", 0), count.get("loops", 0) + count.get("couplings", 0)
+        if bodies > self.limits.bodies:
+            raise Where(self.file).error(f"has {bodies} bodies; limits allow {self.limits.bodies}")
+        if closures > self.limits.closures(bodies):
+            most = self.limits.closures(bodies)
+            raise Where(self.file).error(f"has {closures} loops and couplings; {bodies} bodies may have {most}")
+        for key, most in (("actuators", self.limits.links), ("keyframes", self.limits.shapes)):
+            if count.get(key, 0) > most:
+                raise Where(self.file, 1, key).error(f"has {count[key]} entries; limits allow {most}")
+        if sum(count.values()) > self.limits.elements:
+            raise Where(self.file).error(f"has {sum(count.values())} entries; limits allow {self.limits.elements}")
+
+    def _counted(self, e: Entry) -> Geometry:
+        """A shape, if limits allow one more."""
+        self.shapes += 1
+        if self.shapes > self.limits.shapes:
+            raise ModelError(f"is shape number {self.shapes}; limits allow {self.limits.shapes} shapes")
+        return self._geometry(e)
+
     def _blamed(self, entry: str, name: Json = None) -> AbstractContextManager[None]:
         """Mistakes are about `entry`; its line is where its name stands."""
-        line = 1
-        if isinstance(name, str):
-            found = re.search(r'"name":\s*' + re.escape(f'"{name}"'), self.text)
-            line = self.text.count("\n", 0, found.start()) + 1 if found else 1
-        return blamed(Where(self.file, line, entry))
+
+        def find() -> Where:
+            found = None
+            if isinstance(name, str):
+                found = re.search(r'"name":\s*' + re.escape(f'"{name}"'), self.text)
+            return Where(self.file, self.text.count("\n", 0, found.start()) + 1 if found else 1, entry)
+
+        return blamed(find)
 
     def _parts(self, key: str, make: Callable[[Entry], Part]) -> tuple[Part, ...]:
         """The parts of a list of entries."""
         found = self.content.get(key, [])
-        if not isinstance(found, list) or len(found) > self.limits.elements:
+        if not isinstance(found, list):
             raise Where(self.file, 1, key).error("must be a list of entries")
         out = []
         for k, entry in enumerate(found):
@@ -129,7 +155,7 @@ class _Reader:
         return tuple(out)
 
     def _body(self, e: Entry) -> Body:
-        geometry = tuple(self._geometry(g) for g in entries(e.get("geometry", []), "geometry"))
+        geometry = tuple(self._counted(g) for g in entries(e.get("geometry", []), "geometry"))
         accept = e.get("accept_inertia", False) is True
         return Body(
             text(e["name"], "name"), number(e.get("mass", 0.0), "mass"), array(e.get("com", [0, 0, 0]), "com"),
@@ -151,7 +177,9 @@ def _joint(e: Entry) -> Joint:
     if e.get("home") is not None:
         parameters["home"] = floats(e["home"], "home")
     name, parent, child = (text(e[k], k) for k in ("name", "parent", "child"))
-    return Joint(name, parent, child, type_of_joint(e["type"]), placement(e.get("placement")), **parameters)
+    joint = Joint(name, parent, child, type_of_joint(e["type"]), placement(e.get("placement")), **parameters)
+    check_spring(joint)
+    return joint
 
 
 def _frame(e: Entry) -> Frame:

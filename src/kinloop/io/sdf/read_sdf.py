@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from kinloop.io.sdf.sdf_gearboxes import read_gearbox
-from kinloop.io.sdf.sdf_joints import SdfJoint, joint_parameters, turned_round, type_maker
+from kinloop.io.sdf.sdf_elements import check_elements
+from kinloop.io.sdf.sdf_gearboxes import Gearboxes
+from kinloop.io.sdf.sdf_joint_parameters import joint_parameters, read_mimics, warn_of_loop
+from kinloop.io.sdf.sdf_joints import SdfJoint, turned_round, type_maker
 from kinloop.io.sdf.sdf_links import read_link
 from kinloop.io.sdf.sdf_poses import Poses
 from kinloop.io.sdf.sdf_shapes import SdfShapes
@@ -15,21 +17,18 @@ from kinloop.io.sdf.sdf_spanning_tree import Carried, spanning_tree
 from kinloop.io.shared.exact_poses import exact_pose, free_position
 from kinloop.io.shared.file_errors import Notes
 from kinloop.io.shared.make_mechanism import make_mechanism
+from kinloop.io.shared.parse_numbers import child_truth, child_vector
 from kinloop.io.shared.paths import Roots
 from kinloop.io.shared.reading_options import Options
 from kinloop.io.shared.robot_description import RobotDescription
 from kinloop.io.shared.safe_xml import Node
-from kinloop.io.shared.shape_reader import ShapeReader
-from kinloop.io.urdf.loop_tags import LOOP_TAGS, looks_like_a_loop, read_loop
+from kinloop.io.urdf.loop_tags import LOOP_TAGS, read_loop
 from kinloop.model import WORLD, Frame, Joint, LoopJoint, Mechanism
 from kinloop.model import joints as jt
 from kinloop.spatial import Transform
 
-READ_OR_SILENT = {
-    "link", "joint", "frame", "pose", "static", "self_collide", "plugin", "allow_auto_disable", "enable_wind",
-    "gripper",
-}  # fmt: skip
-"""Elements of a model that are read elsewhere here, or say nothing about its dynamics."""
+WORLD_GRAVITY = (0.0, 0.0, -9.8)
+"""Gravity of an SDF world that does not say another [m/s^2]."""
 SAME_PLACE = 1e-12
 """A joint nearer than this to its link's origin lies on it [m]."""
 
@@ -40,16 +39,16 @@ def read_sdf(root: Node, path: Path, roots: Roots, options: Options, notes: Note
     if len(models) != 1 or any(n.tag == "include" for n in root.walk()):
         raise root.error(f"holds {len(models)} models or includes; kinloop reads files with exactly one model")
     model = models[0]
+    check_elements(root, notes)
     description = RobotDescription(model.get("name") or path.stem, model.where, options, notes)
-    shapes = SdfShapes(roots, notes, options.limits.shapes)
+    for world in root.all("world"):
+        if model in world.children:
+            description.gravity = np.array(child_vector(world, "gravity", WORLD_GRAVITY))
+    shapes = SdfShapes(roots, notes, options.limits.shapes, Poses(model))
     _ModelReader(description, model, shapes).read()
     for node in model:
         if node.tag in LOOP_TAGS:
             read_loop(description, node)
-        elif node.tag not in READ_OR_SILENT:
-            if looks_like_a_loop(node.tag):
-                raise node.error("looks like a loop that kinloop does not know; write it as a joint, or remove it")
-            notes.warn(node.where, "is not an element that kinloop knows; it is left out", dropped=True)
     shapes.report()
     return make_mechanism(description)
 
@@ -57,14 +56,18 @@ def read_sdf(root: Node, path: Path, roots: Roots, options: Options, notes: Note
 class _ModelReader:
     """Links and joints of one model put into a description."""
 
-    def __init__(self, description: RobotDescription, model: Node, shapes: ShapeReader) -> None:
+    def __init__(self, description: RobotDescription, model: Node, shapes: SdfShapes) -> None:
         self.description, self.model, self.shapes = description, model, shapes
-        self.poses = Poses(model)
-        self.placed: dict[str, tuple[str, Transform]] = {WORLD: (WORLD, Transform.identity())}
+        self.poses = shapes.poses
+        self.placed: dict[str, tuple[str, Transform]] = {WORLD: (WORLD, self.poses.world())}
         """The description's link of every link of the file, and the pose of that link in the model at rest."""
+        self.static = child_truth(model, "static")
 
     def read(self) -> None:
         links = self._links()
+        if self.static and self.model.all("joint"):
+            reason = "is static, which holds its joints still in SDF; here its base is fixed and its joints move"
+            self.description.notes.warn(self.model.where, reason)
         joints = [self._joint(n, links) for n in self.model.all("joint")]
         carried, left_over = spanning_tree([j for j in joints if j.kind != "gearbox"], list(links))
         for entry in carried:
@@ -74,10 +77,14 @@ class _ModelReader:
         self.description.joints = {j.name: j for j in in_file_order}
         for joint in left_over:
             self._loop(joint)
+        gearboxes = Gearboxes(self.placed, self.description.joints, self.poses)
         for joint in joints:
             if joint.kind == "gearbox":
-                coupling = read_gearbox(joint.node, joint.name, self.placed, self.description.joints, self.poses)
+                coupling = gearboxes.read(joint.node, joint.name)
                 self.description.add_coupling(coupling, joint.node.where)
+                warn_of_loop(joint.node, self.description.notes)
+            for mimic, node in read_mimics(joint.node, joint.name):
+                self.description.add_coupling(mimic, node.where)
 
     def _links(self) -> dict[str, Node]:
         links: dict[str, Node] = {}
@@ -128,14 +135,14 @@ class _ModelReader:
         where = T.inverse().then(at)
         kind = joint.type_in(at, self.poses)
         kind = turned_round(kind) if turned else kind
-        parameters = joint_parameters(joint.node, kind)
+        parameters = joint_parameters(joint.node, kind, self.description.notes)
         made = Joint(joint.name, above, link, kind, exact_pose(where.p, where.R), **parameters)
         self.description.add_joint(made, joint.node.where)
 
     def _root(self, node: Node, link: str, at: Transform) -> None:
         """A root is free, as SDF says, unless the model is static or the user fixes the base."""
-        static = self.model.first("static")
-        fixed = self.description.options.floating_base is False or (static is not None and static.text in ("1", "true"))
+        fixed = self.description.options.floating_base is False or self.static
+        at = self.poses.in_world(at)
         name = self.description.unused_joint_name("root_joint")
         if fixed:
             joint = Joint(name, WORLD, link, jt.Fixed(), exact_pose(at.p, at.R))
@@ -152,3 +159,4 @@ class _ModelReader:
             ends = exact_pose(at_P.p, at_P.R), exact_pose(at_S.p, at_S.R)
             loop = LoopJoint(joint.name, P, S, joint.type_in(frame, self.poses), *ends)
             self.description.add_loop(loop, joint.node.where)
+            warn_of_loop(joint.node, self.description.notes)

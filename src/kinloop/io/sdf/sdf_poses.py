@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from kinloop.io.shared.exact_poses import rpy_pose
-from kinloop.io.shared.parse_numbers import numbers
+import numpy as np
+
+from kinloop.io.shared.exact_poses import is_identity, quaternion_pose, rpy_pose
+from kinloop.io.shared.parse_numbers import numbers, truth
 from kinloop.io.shared.safe_xml import Node
 from kinloop.model import WORLD
 from kinloop.spatial import Transform
@@ -15,10 +17,22 @@ LONGEST = 200
 def pose_element(node: Node) -> tuple[Transform, str]:
     """The pose of an element in the frame it names ('' by default)."""
     pose = node.first("pose")
-    if pose is None or not pose.text:
-        return Transform.identity(), (pose.get("relative_to") or "") if pose is not None else ""
+    if pose is None:
+        return Transform.identity(), ""
+    frame = pose.get("relative_to") or pose.get("frame") or ""
+    form = pose.get("rotation_format") or "euler_rpy"
+    if form not in ("euler_rpy", "quat_xyzw"):
+        raise pose.error(f"has the rotation_format {form!r}; it must be euler_rpy or quat_xyzw")
+    degrees = truth(pose.get("degrees") or "false", pose.where, "degrees")
+    if form == "quat_xyzw" and degrees:
+        raise pose.error("has degrees beside a quaternion, which has none; remove one of them")
+    if not pose.text:
+        return Transform.identity(), frame
+    if form == "quat_xyzw":
+        x = numbers(pose.text, 7, pose.where, "pose")
+        return quaternion_pose(x[:3], x[[6, 3, 4, 5]], pose.where), frame
     x = numbers(pose.text, 6, pose.where, "pose")
-    return rpy_pose(x[:3], x[3:], pose.where), pose.get("relative_to") or pose.get("frame") or ""
+    return rpy_pose(x[:3], np.deg2rad(x[3:]) if degrees else x[3:], pose.where), frame
 
 
 class Poses:
@@ -27,12 +41,42 @@ class Poses:
     def __init__(self, model: Node) -> None:
         self.model = model
         self.nodes = {n.get("name") or "": n for tag in ("frame", "joint", "link") for n in model.all(tag)}
+        self.link_of = {part: link.get("name") or "" for link in model.all("link") for part in link}
+        """The link that a part of a link belongs to."""
         self.known: dict[str, Transform] = {}
+        self.model_in_world: Transform | None = None
+        """The pose of the model in the world, where they differ."""
+        T = self._model_in_world()
+        self.model_in_world = None if is_identity(T) else T
+
+    def _model_in_world(self) -> Transform:
+        """The pose of the model; it is that of the placement frame, where the model names one."""
+        T, frame = pose_element(self.model)
+        if frame not in ("", WORLD):
+            raise self.model.error(f"has a pose relative to {frame!r}; kinloop reads poses of models in the world")
+        placed = self.model.get("placement_frame")
+        if not placed:
+            return T
+        inside = self.frame(placed, self.model)
+        self.known = {}  # what is relative to the world is known once the model has its place
+        return T.then(inside.inverse())
+
+    def in_world(self, T: Transform) -> Transform:
+        """A pose in the model as one in the world."""
+        return T if self.model_in_world is None else self.model_in_world.then(T)
+
+    def world(self) -> Transform:
+        """The pose of the world in the model."""
+        return Transform.identity() if self.model_in_world is None else self.model_in_world.inverse()
+
+    def in_link(self, part: Node) -> Transform:
+        """The pose of a part of a link (its inertial, a shape) in the frame of that link."""
+        T, frame = pose_element(part)
+        link = self.link_of[part]
+        return T if frame in ("", link) else self.link(link).inverse().then(self.frame(frame, part)).then(T)
 
     def link(self, name: str) -> Transform:
-        if name == WORLD:
-            return Transform.identity()
-        return self._named(name, self.nodes[name], ())
+        return self.world() if name == WORLD else self._named(name, self.nodes[name], ())
 
     def joint(self, node: Node, child: str) -> Transform:
         """A joint's frame: by default given in its child link."""
@@ -41,8 +85,10 @@ class Poses:
 
     def frame(self, name: str, node: Node, above: tuple[str, ...] = ()) -> Transform:
         """A frame that `node` refers to by name; `above` are the names that led there."""
-        if name in ("", WORLD, "__model__"):
+        if name in ("", "__model__"):
             return Transform.identity()
+        if name == WORLD:
+            return self.world()
         if name not in self.nodes:
             raise node.error(f"has a pose relative to {name!r}, which is no link, joint or frame of this model")
         return self._named(name, self.nodes[name], above)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from kinloop.io.sdf.sdf_poses import pose_element
+from kinloop.io.sdf.sdf_poses import Poses
 from kinloop.io.shared.exact_poses import exact_pose
+from kinloop.io.shared.file_errors import Notes
 from kinloop.io.shared.parse_numbers import child_number, child_vector
+from kinloop.io.shared.paths import Roots
 from kinloop.io.shared.safe_xml import Node
 from kinloop.io.shared.shape_reader import ShapeReader, Sizes
 from kinloop.spatial import Transform
@@ -27,9 +29,13 @@ class SdfShapes(ShapeReader):
         "mesh": lambda node: child_vector(node, "scale", (1.0, 1.0, 1.0)),
     }
 
+    def __init__(self, roots: Roots, notes: Notes, limit: int, poses: Poses) -> None:
+        super().__init__(roots, notes, limit)
+        self.poses = poses
+
     def mesh_reference(self, geometry: Node) -> str:
         return geometry.need("uri").text
 
     def placement(self, shape: Node, link: Transform) -> Transform:
-        at = link.then(pose_element(shape)[0])
+        at = link.then(self.poses.in_link(shape))
         return exact_pose(at.p, at.R)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,11 +52,13 @@ class Where:
 
 @dataclass
 class Notes:
-    """Warnings gathered while a file is read; with `strict` the first one is an error."""
+    """What is noted while a file is read: warnings (with `strict` the first one is an error), and places of parts."""
 
     strict: bool = False
     lines: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
+    places: dict[str, Where] = field(default_factory=dict)
+    """Where parts of the mechanism stand, by their names."""
 
     def warn(self, where: Where, reason: str, dropped: bool = False) -> None:
         """Note a reservation; `dropped` marks content of the file that the robot does not have."""
@@ -74,10 +76,13 @@ class Notes:
             warnings.warn(self.dropped[0] + more, ModelWarning, stacklevel=stacklevel)
 
 
-def file_error(path: str | Path, error: Exception) -> ModelFileError:
-    """An error about a mechanism as one about its file: the line is where the part it names first stands."""
+def file_error(path: str | Path, error: Exception, places: Mapping[str, Where] | None = None) -> ModelFileError:
+    """An error about a mechanism as one about its file: at the place of the part it names, or where its name stands."""
     named = re.search(r"'([^']+)'", str(error))
     name = named.group(1) if named else ""
+    known = (places or {}).get(name)
+    if known is not None:
+        return ModelFileError(known.file, known.line, repr(name), str(error))
     line = 1
     if name:
         with contextlib.suppress(OSError):

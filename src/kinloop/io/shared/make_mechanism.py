@@ -17,6 +17,12 @@ def make_mechanism(d: RobotDescription) -> Mechanism:
     """The mechanism, checked."""
     if not d.links:
         raise d.where.error("has no links; a model needs at least one")
+    most = d.options.limits.closures(len(d.links))
+    if len(d.closures) > most:
+        where = [w for _, w in (*d.loops, *d.couplings)][most]
+        raise where.error(f"is one of {len(d.closures)} loops and couplings; {len(d.links)} links may have {most}")
+    places = {c.name: where for c, where in (*d.loops, *d.couplings)}
+    d.notes.places = {link.name: link.where for link in d.links.values()} | d.places | places
     tree = span_links(d)
     lumps, of = _lump(d, tree)
     if not lumps:

@@ -1,4 +1,4 @@
-"""Numbers and vectors out of attributes and texts, checked where they stand."""
+"""Numbers, vectors and truth values out of attributes and texts, checked where they stand."""
 
 from __future__ import annotations
 
@@ -36,6 +36,14 @@ def number(text: str, where: Where, what: str, unbounded: bool = False) -> float
     return value
 
 
+def truth(text: str, where: Where, what: str) -> bool:
+    """A truth value, written as true, false, 1 or 0."""
+    word = text.strip().lower()
+    if word not in ("true", "false", "1", "0"):
+        raise where.error(f"{what} {_short(text)} is neither true nor false; write one of them")
+    return word in ("true", "1")
+
+
 def _short(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
@@ -66,6 +74,12 @@ def child_number(node: Node, tag: str, default: float | None = None, unbounded: 
             raise node.error(f"has no <{tag}>; add one")
         return default
     return number(child.text, child.where, tag, unbounded)
+
+
+def child_truth(node: Node, tag: str, default: bool = False) -> bool:
+    """A truth value from the text of a child that may be absent or empty."""
+    child = node.first(tag)
+    return default if child is None or not child.text else truth(child.text, child.where, tag)
 
 
 def child_vector(node: Node, tag: str, default: tuple[float, ...]) -> tuple[float, ...]:

@@ -22,6 +22,10 @@ class Limits:
         """Links, and likewise loops and couplings; many links may make one body."""
         return 4 * self.bodies
 
+    def closures(self, links: int) -> int:
+        """Loops and couplings that a model of so many links or bodies may have; each costs time in every cluster."""
+        return min(self.links, 4 * links + 16)
+
 
 @dataclass(frozen=True)
 class Options:

@@ -86,7 +86,8 @@ def _path_coupling(c: PathCoupling, where: Where, carriers: Mapping[str, Joint],
     order = [j.name for j in (*P[shared:], *S[shared:]) if j.name in row]
     if not order:
         raise where.error(f"joins {c.predecessor!r} to {c.successor!r}, which move as one; give two moving links")
-    best = max(order, key=lambda name: (name in flagged, row[name] == -1.0, order.index(name)))
+    place = {name: k for k, name in reversed(list(enumerate(order)))}
+    best = max(order, key=lambda name: (name in flagged, row[name] == -1.0, place[name]))
     if row[best] == 0.0:
         raise where.error("has the ratio 0, which leaves no joint to follow; give a ratio that is not zero")
     others = [name for name in order if name != best]

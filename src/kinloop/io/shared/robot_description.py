@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kinloop.errors import unknown
+from kinloop.errors import ModelError, unknown
 from kinloop.io.shared.file_errors import Notes, Where
 from kinloop.io.shared.reading_options import Options
 from kinloop.model import WORLD, Actuator, Coupling, Frame, Geometry, Joint, Keyframe, Loop
@@ -36,6 +36,15 @@ class PathCoupling:
     predecessor: str
     successor: str
     ratio: float
+
+
+def check_spring(joint: Joint) -> None:
+    """Refuse a spring on a joint that has no angle or length to pull on: a ball, a free body."""
+    if joint.stiffness and joint.type.nq != joint.type.nv:
+        raise ModelError(
+            f"joint {joint.name!r} of type {joint.type.name} has stiffness {joint.stiffness:g}; springs act on joints "
+            "with an angle or a length for each coordinate, leave it out"
+        )
 
 
 @dataclass
@@ -71,6 +80,8 @@ class RobotDescription:
     def add_joint(self, joint: Joint, where: Where) -> None:
         if joint.name in self.joints:
             raise where.error(f"a second joint is named {joint.name!r}; joint names must be unique")
+        with where.blamed():
+            check_spring(joint)
         self.joints[joint.name] = joint
         self.places[joint.name] = where
 

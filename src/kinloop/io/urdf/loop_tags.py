@@ -14,6 +14,14 @@ from kinloop.io.urdf.urdf_joint_types import LOOP_TYPES
 from kinloop.model import Coupling, LinearCoupling, LoopJoint, PolynomialCoupling, Rod, placement
 from kinloop.model import joints as jt
 
+UNFELT = ("dynamics", "limit", "mimic", "calibration", "safety_controller", "inertial")
+LOOP_PARTS = (
+    "predecessor", "successor", "axis", "axis2", "ratio", "dependent", "link1", "link2", "body_A", "body_B", "p_AP",
+    "p_BQ", "ball_constraint_body_A", "ball_constraint_body_B", "ball_constraint_p_AP", "ball_constraint_p_BQ",
+)  # fmt: skip
+"""What loop elements are made of, and parts of joints that have no effect in a loop."""
+MOST_JOINTS = 1_000
+"""How many joints one coupling may make follow, and how many they may follow."""
 _SUSPECT = re.compile(r"loop|constraint|coupling|closure|equality|gearbox|linkage|mimic|weld", re.IGNORECASE)
 
 
@@ -22,8 +30,15 @@ def looks_like_a_loop(tag: str) -> bool:
 
 
 def read_loop(robot: RobotDescription, node: Node) -> None:
-    """Add what one loop element says to the robot."""
+    """Add what one loop element says to the robot; forces and limits in a loop are left out with a warning."""
     LOOP_TAGS[node.tag](robot, node)
+    for part in node:
+        if part.tag in UNFELT:
+            robot.notes.warn(
+                part.where, f"stands in {node.where.element}, where kinloop feels no such force; it is left out", True
+            )
+        elif part.tag not in LOOP_PARTS and not part.tag.startswith("drake:"):
+            robot.notes.warn(part.where, f"is no part of {node.where.element} that kinloop knows; it is left out", True)
 
 
 def _type(node: Node, kind: str) -> jt.JointType:
@@ -70,10 +85,12 @@ def _joint_coupling(name: str, node: Node) -> Coupling:
             values = tuple(float(x) for x in numbers(text, len(words), rows[0].where, "coefficients"))
             return PolynomialCoupling(name, dependent, (rows[0].need("term").attribute("joint"),), values)
         terms = [(k, t) for k, row in enumerate(rows) for t in row.all("term")]
-        joints = list(dict.fromkeys(t.attribute("joint") for _, t in terms))
+        joints = {name: k for k, name in enumerate(dict.fromkeys(t.attribute("joint") for _, t in terms))}
+        if max(len(rows), len(joints)) > MOST_JOINTS:
+            raise node.error(f"couples {len(rows)} joints to {len(joints)}; {MOST_JOINTS} may follow as many")
         matrix = np.zeros((len(rows), len(joints)))
         for k, t in terms:
-            matrix[k, joints.index(t.attribute("joint"))] += attribute(t, "ratio", 1.0)
+            matrix[k, joints[t.attribute("joint")]] += attribute(t, "ratio", 1.0)
         offsets = [attribute(row, "offset", 0.0) for row in rows]
         return LinearCoupling(name, dependent, tuple(joints), matrix, offsets)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from kinloop.errors import unknown
 from kinloop.io.gepetto.robot_yaml import add_gepetto_loops
 from kinloop.io.shared.exact_poses import origin_pose
 from kinloop.io.shared.file_errors import Notes
@@ -29,6 +31,13 @@ SILENT = {
 """Elements of a robot that say nothing about its dynamics."""
 
 
+JOINT_PARTS = {
+    "parent", "child", "origin", "axis", "axis2", "limit", "dynamics", "mimic", "home", "calibration",
+    "safety_controller", "property", "hardwareInterface",
+}  # fmt: skip
+"""What joints are made of; calibration and controllers say nothing about dynamics."""
+
+
 def read_urdf(root: Node, path: Path, roots: Roots, options: Options, notes: Notes) -> Mechanism:
     """The mechanism of a `<robot>`."""
     description = RobotDescription(root.get("name") or path.stem, root.where, options, notes)
@@ -47,9 +56,29 @@ def read_urdf(root: Node, path: Path, roots: Roots, options: Options, notes: Not
             description.gravity = vector(node)
         else:
             _other(node, notes)
+    for node in root.all("transmission"):
+        _read_rotor(description, node)
     shapes.report()
     add_gepetto_loops(description, path, roots)
     return make_mechanism(description)
+
+
+def _read_rotor(description: RobotDescription, node: Node) -> None:
+    """Drake's rotor behind the gear of a transmission: an armature of its joint."""
+    parts = {part.tag: part for part in node.walk()}
+    rotor, gear = parts.get("drake:rotor_inertia"), parts.get("drake:gear_ratio")
+    if rotor is None:
+        return
+    name = node.need("joint").attribute("name")
+    if name not in description.joints:
+        raise node.error(f"refers to a missing joint: {unknown('joint', name, description.joints)}")
+    joint = description.joints[name]
+    if joint.type.nv != 1:
+        raise rotor.error(f"turns joint {name!r} of type {joint.type.name}; a rotor turns a joint of one coordinate")
+    ratio = 1.0 if gear is None else attribute(gear, "value", 1.0)
+    with rotor.where.blamed():
+        armature = joint.armature + attribute(rotor, "value") * ratio**2
+        description.joints[name] = replace(joint, armature=armature)
 
 
 def _other(node: Node, notes: Notes) -> None:
@@ -105,6 +134,11 @@ def read_joint(description: RobotDescription, node: Node) -> None:
             parameters["home"] = tuple(vector(home, "q", (0.0,) * joint_type.nq))
         joint = Joint(name, parent, child, joint_type, origin_pose(node.first("origin")), **parameters)
     description.add_joint(joint, node.where)
+    for part in node:
+        if part.tag not in JOINT_PARTS:
+            reason = f"is no part of {node.where.element} that kinloop knows; it is left out"
+            description.notes.warn(part.where, reason, dropped=True)
+    _warn_of_limits(node, joint, description.notes)
     flag = node.get("independent")
     if flag is not None and flag not in ("true", "True"):
         description.dependent.add(name)
@@ -115,6 +149,15 @@ def read_joint(description: RobotDescription, node: Node) -> None:
         ratio, offset = attribute(mimic, "multiplier", 1.0), attribute(mimic, "offset", 0.0)
         coupling = LinearCoupling(f"{name}_mimic", (name,), (mimic.attribute("joint"),), [[ratio]], [offset])
         description.add_coupling(coupling, mimic.where)
+
+
+def _warn_of_limits(node: Node, joint: Joint, notes: Notes) -> None:
+    """Note bounds of positions on joints that have more than one coordinate, or none that ends."""
+    limit = node.first("limit")
+    given = [key for key in ("lower", "upper") if limit is not None and limit.get(key)]
+    if limit is not None and joint.type.nv > 1 and any(attribute(limit, key, unbounded=True) for key in given):
+        reason = f"bounds the position of joint {joint.name!r} of type {joint.type.name}, which has no bounds here"
+        notes.warn(limit.where, f"{reason}; it is left out", dropped=True)
 
 
 def _parameters(node: Node, kind: str) -> dict[str, Any]:

@@ -1,0 +1,67 @@
+"""Errors and warnings about what MuJoCo compiled name the line of the element in the user's file."""
+
+import re
+
+import pytest
+from io_samples import write
+
+import kinloop as kl
+from kinloop.io import ModelFileError, load
+
+pytest.importorskip("mujoco")
+pytestmark = pytest.mark.filterwarnings("ignore::kinloop.io.ModelWarning")
+
+MODEL = """<mujoco>
+<worldbody>
+<body name="b">
+<joint name="s" type="ball" stiffness="3"/>
+<geom size="0.1"/>
+</body>
+<body name="c" gravcomp="1">
+<joint name="j"/>
+<geom size="0.1"/>
+</body>
+</worldbody>
+<tendon>
+<fixed stiffness="1">
+<joint joint="j" coef="1"/>
+</fixed>
+</tendon>
+<actuator>
+<motor joint="j"/>
+<general dyntype="filter" dynprm="0.1" joint="j"/>
+</actuator>
+</mujoco>
+"""
+
+
+def test_warnings_name_the_line_of_their_element(tmp_path):
+    lines = load(write(tmp_path, MODEL)).warnings
+    found = {re.search(r":\d+: (\w+)", line)[1]: int(re.search(r":(\d+):", line)[1]) for line in lines}
+    assert found == {"tendon": 13, "body": 7, "joint": 4, "actuator": 19}
+
+
+def test_an_equality_that_cannot_be_read_or_closed_is_blamed_on_its_line(tmp_path):
+    tied = MODEL.replace("<actuator>", "<equality>\n<tendon tendon1='t'/>\n</equality>\n<actuator>")
+    with pytest.raises(ModelFileError, match="equality of tendons") as error:
+        load(write(tmp_path, tied.replace("<fixed stiff", '<fixed name="t" stiff')))
+    assert error.value.line == 18
+    loop = MODEL.replace("<actuator>", "<equality>\n<connect site1='p' site2='q'/>\n</equality>\n<actuator>")
+    loop = loop.replace('<joint name="j"/>', '<joint name="j"/><site name="p" pos="9 0 0"/>')
+    path = write(tmp_path, loop.replace('<joint name="s"', '<site name="q"/><joint name="s"'))
+    with pytest.raises(ModelFileError, match="cannot be closed") as error:
+        kl.load(path)
+    assert error.value.line == 18
+
+
+def test_loops_beside_a_urdf_are_blamed_on_their_own_file(tmp_path):
+    link = '<link name="{}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>'
+    joint = (
+        '<joint name="j{0}" type="continuous"><parent link="base"/><child link="{0}"/><origin xyz="{1} 0 0"/></joint>'
+    )
+    text = "<robot name='r'><link name='base'/>" + link.format("a") + link.format("b")
+    write(tmp_path, text + joint.format("a", 0) + joint.format("b", 9) + "</robot>", "robot.urdf")
+    (tmp_path / "robot.yaml").write_text("name_mot: [ja]\nclosed_loop: [[a, b]]\ntype: [3d]\n")
+    with pytest.raises(ModelFileError, match="cannot be closed") as error:
+        kl.load(tmp_path / "robot.urdf")
+    assert error.value.file.endswith("robot.yaml") and error.value.line == 2
