@@ -15,6 +15,9 @@ from kinloop.clusters.tangent_frame import LoopTurn, TangentFrame
 from kinloop.clusters.tree import Cluster, ClusterTree
 from kinloop.scalar import Array
 
+SLOWEST = 1e-2
+"""Coordinates that move less than this part of the fastest one count as so fast: loops may hold them altogether."""
+
 RANK_TOLERANCE = 1e-4
 """Weighted rows below this add no rank: as `charts.RANK_TOLERANCE`, for the rows a loop adds to those before it."""
 
@@ -30,8 +33,8 @@ def make_frame(cluster: Cluster) -> TangentFrame:
     samples, weights = cluster.equations.samples, cluster.equations.weights
     scale = coordinate_scales(samples)
     rank = len(cluster.chart.dependent)
-    sizes = [np.linalg.svd(K * weights[:, None] * scale, compute_uv=False)[rank - 1] for K in samples]
-    loops = _order_of_loops(cluster, samples[int(np.argmax(sizes))] * scale)
+    sizes = [np.linalg.svd(K * weights[:, None], compute_uv=False)[rank - 1] for K in samples]
+    loops = _order_of_loops(cluster, samples[int(np.argmax(sizes))])
     frame = TangentFrame.of(scale, loops)
     found = np.array([[float(x) for x in frame.reduce(K).pivots] for K in samples])
     return replace(frame, typical=tuple(map(float, np.maximum(np.median(found, axis=0), np.finfo(float).tiny))))
@@ -91,4 +94,6 @@ def coordinate_scales(samples: Sequence[Array]) -> Array:
         rank = int(np.sum(s > 1e-6 * max(s[0], 1e-300))) if len(s) else 0
         sizes.append(np.linalg.norm(Vt[rank:], axis=0))
     usual = np.sqrt(np.mean(np.square(sizes), axis=0))
-    return np.asarray(np.maximum(usual, 1e-6 * np.max(usual, initial=1e-300)))
+    if not np.any(usual):  # nothing moves, and every coordinate is its own unit
+        return np.ones(len(usual))
+    return np.asarray(np.maximum(usual, SLOWEST * np.max(usual)))

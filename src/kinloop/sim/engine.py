@@ -70,6 +70,16 @@ class Engine:
         return self.kernel("project", project, self._spanning_sizes)
 
     @cached_property
+    def nearness(self) -> Any:
+        """The kernel of the nearness of q to a singular configuration (`singularity`)."""
+        tree = self.tree
+
+        def near(q: Array) -> dict[str, Any]:
+            return {"near": np.array([nearness(tree, q)])}
+
+        return self.kernel("nearness", near, {"q": tree.top.nq})
+
+    @cached_property
     def reading(self) -> Any:
         """The kernel of what is read off a state (q, qd): the velocity the loops allow, and both energies [J]."""
         tree = self.tree

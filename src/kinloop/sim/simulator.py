@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from kinloop.algorithms.requests import refuse_constrained_loops
 from kinloop.clusters.framing import framed
 from kinloop.errors import MethodError, SingularConfiguration
 from kinloop.inputs import checked
@@ -31,6 +32,9 @@ from kinloop.sim.status import Status
 from kinloop.sim.stepper import System
 from kinloop.sim.watch import Watch, begin_watch
 
+AT_SINGULAR = 1e-6
+"""No run begins nearer to a singular configuration than this (`singularity.nearness`)."""
+
 
 class Simulator:
     """Simulates a robot on closed loops, with or without ground, one state or a batch.
@@ -41,7 +45,7 @@ class Simulator:
     `ground` is a `Plane` or `HeightField`, `contacts` what may touch it (see `candidates.find_candidates`),
     `limits` says whether joint stops and dry friction act (in "semi_implicit" only), `iterations` how often the
     contact solver sweeps, `substeps` how many classical steps "rk4" takes within one dt.
-    Charts change by themselves; `v` is always given and recorded in the robot's own coordinates.
+    `v` is always given and recorded in the robot's own coordinates.
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class Simulator:
             raise MethodError(f"substeps must be at least 1, received {substeps!r}")
         self.robot, self.dt, self.integrator, self.ground = robot, float(dt), integrator, ground
         self.method = INTEGRATORS[integrator].make(IntegratorOptions(int(substeps), float(tolerance)))
+        refuse_constrained_loops(robot.tree.top, "Simulator")
         self.drive = make_drive(robot.tree, motors)
         self.contact = self._contact(contacts, limits, iterations)
         system = System(framed(robot.tree), self.drive, self.contact)
@@ -115,9 +120,22 @@ class Simulator:
         rows = max(len(q), len(qd))
         q, qd = (np.broadcast_to(x, (rows, x.shape[1])).copy() for x in (q, qd))
         time = np.broadcast_to(np.asarray(t, dtype=float), (rows,)).copy()
+        self._check_regular(q)
         memory = np.zeros((rows, self.method.memory_size(self.engine.system)))
         pace = np.tile([self.method.first_parts(self.engine.system), 0], (rows, 1))
         return State(q, qd, time, np.ones(rows, dtype=bool), memory, pace)
+
+    def _check_regular(self, q: Array) -> None:
+        """Refuse positions at which a loop has lost rank: the equations of motion lead nowhere in particular."""
+        if not any(c.bends for c in self.engine.tree):
+            return
+        near = np.asarray(self.engine.nearness(q))[:, 0]
+        if not np.min(near) > AT_SINGULAR:
+            row = int(np.argmin(near))
+            raise SingularConfiguration(
+                f"at q of row {row} a loop of {self.robot.name!r} has lost rank (nearness {near[row]:.1e}, allowed above "
+                f"{AT_SINGULAR:.0e}), and the motion from there is not determined; start beside this configuration"
+            )
 
     def batch(self, state: State) -> Batch:
         """The batch that begins at a state."""

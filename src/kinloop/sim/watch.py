@@ -34,7 +34,7 @@ class Watch(NamedTuple):
 
     @classmethod
     def of(cls, array: Array) -> Watch:
-        """Names for the entries of a vector, or for the columns of an array (B, 5)."""
+        """Names for the entries of a vector, or for the columns of an array (B, n)."""
         return cls(*array.T)
 
     def has(self, status: Status) -> Any:

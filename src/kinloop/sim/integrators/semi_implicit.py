@@ -54,7 +54,7 @@ PREDICTED = 3.0
 
 
 class SemiImplicit(FixedStep):
-    """The leapfrog: order 5 in smooth motion, 2 with implicit forces, 1 in contact."""
+    """The leapfrog: order 5 in smooth motion, 2 with springs, 1 with damping and in contact."""
 
     name = "semi_implicit"
     has_contact = True
