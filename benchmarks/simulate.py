@@ -20,6 +20,7 @@ import kinloop as kl
 from kinloop.bench.timing import one_core, seconds_per_call
 from kinloop.sim import ContactPoint, Motor, Plane, Simulator
 from kinloop.sim.actuators import model_motors
+from kinloop.sim.tasks import posed
 
 DT, STATES, STEPS, TURNS, ITERATIONS = 1e-3, 128, 300, 5, 5
 SETTLE = 500
@@ -141,11 +142,7 @@ def mini_cheetah() -> Ours:
         robot, DT, ground=Plane(0.8), contacts=feet, motors=[Motor(j, "position", 60.0, 1.0) for j in joints],
         iterations=ITERATIONS,
     )  # fmt: skip
-    q = robot.neutral()
-    top = robot.tree.top
-    for j, x in zip(joints, u, strict=True):
-        q[top.q_of[top.joint_index[j]]] = x
-    q = robot.integrate(q, np.zeros(robot.nv))
+    q = posed(robot.tree, dict(zip(joints, u, strict=True)))
     q[2] -= min(robot.frame_pose(q, f)[2, 3] for f in feet)
     return Ours(sim, q, u)
 

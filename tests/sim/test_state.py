@@ -29,7 +29,7 @@ def test_repeated_is_the_first_row_many_times():
 
 def test_arrays_are_what_is_said_per_row():
     s = two()
-    assert [a is b for a, b in zip(s.arrays(), (s.q, s.qd, s.t, s.ok, s.memory), strict=True)] == [True] * 5
+    assert [a is b for a, b in zip(s.arrays(), (s.q, s.qd, s.t, s.ok, s.memory, s.pace), strict=True)] == [True] * 6
 
 
 def test_a_state_does_not_change():

@@ -84,7 +84,7 @@ def test_the_velocity_at_the_start_counts_too():
 def test_a_stopped_row_stays_as_it_is(status):
     out, watch = call(stepper(near=0.5), status=float(status), steps=3.0)
     assert watch.status == status and watch.steps == 3.0 and stayed(out)
-    assert watch.nearest == watch.last == 1.0, "what it would have met does not count"
+    assert watch.nearest == 1.0 and watch.last == 0.0, "what it would have met does not count"
 
 
 def test_a_row_that_has_come_far_enough_waits():

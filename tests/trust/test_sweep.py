@@ -50,15 +50,13 @@ class Rows(NamedTuple):
 
 
 def rows_of(robot: kl.Robot, sim: Simulator, torques, seeds) -> Rows:
-    """Every torque from every start: random ones at rest and moving, the neutral one, and singular ones if known."""
+    """Every torque from every start: random ones at rest and moving, and the neutral one."""
     starts = []
     for seed in seeds:
         q, v = robot.random_state(seed)
         qd = robot.spanning_velocity(q, v)
         starts += [(q, 0.0 * qd), (q, qd)]
     starts.append((robot.neutral(), np.zeros(robot.n_spanning)))
-    if robot.name == "four_bar":
-        starts += [(np.zeros(3), np.array([1.0, 1.0, -1.0])), (np.zeros(3), np.array([1.0, -3.0, -3.0]))]
     q, qd = (np.array([x[k] for x in starts for _ in torques]) for k in (0, 1))
     return Rows(q, qd, np.tile(torques, len(starts))[:, None], sim.drive.places[0])
 

@@ -66,8 +66,7 @@ class Batch:
         while len(waiting := np.flatnonzero(self.watch.has(Status.TOO_LONG))):
             for group in self._alike(waiting, self.watch.steps, self.parts):
                 done = int(self.watch.steps[group[0]])
-                stepped = self._in_parts(group, u[group, 0 if u.shape[1] == 1 else done - start], threads)
-                recorder.fill(self, stepped, done + 1)
+                self._in_parts(group, u[group, 0 if u.shape[1] == 1 else done - start], done, recorder, threads)
             self._hold_back()
             whole = waiting[self.watch.has(Status.RUNNING)[waiting] & (self.watch.steps < self.until[:, 0])[waiting]]
             for group in self._alike(whole, self.watch.steps):
@@ -98,14 +97,17 @@ class Batch:
         self.state.put(k, state)
         recorder.store(self.engine, k, start, every, kept)
 
-    def _in_parts(self, k: Array, u: Array, threads: int | None) -> Array:
-        """Take one step of rows k, all in as many equal parts; which did. The others try more, or stop for good."""
+    def _in_parts(self, k: Array, u: Array, done: int, recorder: Recorder, threads: int | None) -> None:
+        """Take one step of rows k, all in as many equal parts. Rows that fail try more, or stop for good."""
         parts = self._first_parts(k)
         before = self.state.at(k)
         watch = before.watch.copy()
         Watch.of(watch).status[:] = Status.RUNNING
         until, h = Watch.of(watch).steps[:, None] + float(parts), np.full((len(k), 1), self.dt / parts)
-        after, _ = self.engine.advance(before._replace(watch=watch), u[:, None], until, h, parts, parts, (), threads)
+        keep = recorder.keep(self.engine)
+        after, kept = self.engine.advance(
+            before._replace(watch=watch), u[:, None], until, h, parts, parts, keep, threads
+        )
         found = Watch.of(after.watch)
         good = found.has(Status.RUNNING)
         found.steps[:] = Watch.of(before.watch).steps + 1.0
@@ -116,8 +118,7 @@ class Batch:
         self._try_more(k[~good], parts, after.at(~good))
         settled = k[good][(self.unsettled[k[good]] == 0) & (self.parts[k[good]] <= 2)]
         self.parts[settled] = 1
-        stepped: Array = k[good]
-        return stepped
+        recorder.store(self.engine, k[good], done, 1, {name: x[good] for name, x in kept.items()})
 
     def _try_more(self, k: Array, parts: int, where: StepState) -> None:
         """Rows k failed in so many parts, at these states."""

@@ -49,7 +49,7 @@ class Recorder:
 
     def store(self, engine: Engine, k: Array, start: int, every: int, kept: dict[str, Array]) -> None:
         """Take what rows k did from step `start` on; kernel outputs were kept every `every` steps."""
-        if not self.names or not kept:
+        if not self.names or not kept or not len(k):
             return
         times = start + every * np.arange(1, kept["q_seen"].shape[1] + 1)
         pick = np.flatnonzero(times % self.every == 0)
@@ -59,14 +59,6 @@ class Recorder:
         # a row that stopped on the way repeats its state; what it does later is stored over that
         for name, x in self._values(engine, {name: x[:, pick] for name, x in kept.items()}).items():
             self._array(name, x)[np.ix_(k, slots)] = x
-
-    def fill(self, batch: Batch, k: Array, done: int) -> None:
-        """Rows k took a step outside the long run of steps: record their states if that is due."""
-        if not self.names or not len(k) or done % self.every or done == 0:
-            return
-        q, qd = batch.state.q[k][:, None], batch.state.qd[k][:, None]
-        for name, x in self._values(batch.engine, {"q_seen": q, "qd_seen": qd}).items():
-            self._array(name, x)[k, done // self.every - 1] = x[:, 0]
 
     def put(self, batch: Batch, k: int, due: Array, found: Sequence[Array]) -> None:
         """States x = (q, qd) of row k at the steps `due`; what is missing repeats the last one."""

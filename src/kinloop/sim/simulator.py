@@ -133,8 +133,8 @@ class Simulator:
         if not np.min(near) > AT_SINGULAR:
             row = int(np.argmin(near))
             raise SingularConfiguration(
-                f"at q of row {row} a loop of {self.robot.name!r} has lost rank (nearness {near[row]:.1e}, allowed above "
-                f"{AT_SINGULAR:.0e}), and the motion from there is not determined; start beside this configuration"
+                f"at q of row {row} a loop of {self.robot.name!r} has lost rank (nearness {near[row]:.1e}, allowed "
+                f"above {AT_SINGULAR:.0e}), and the motion from there is not determined; start beside it"
             )
 
     def batch(self, state: State) -> Batch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,7 +23,11 @@ class State:
     t: Array
     ok: Array
     memory: Array
-    pace: Array
+    pace: Array = field(default_factory=lambda: np.zeros((0, 2), dtype=int))
+
+    def __post_init__(self) -> None:
+        if len(self.pace) != len(self.q):
+            object.__setattr__(self, "pace", np.tile([1, 0], (len(self.q), 1)))
 
     def __len__(self) -> int:
         return len(self.q)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import comb
 
 import numpy as np
 import pytest
@@ -67,8 +68,23 @@ def test_a_memory_is_forgotten_where_something_else_was_held():
     past = Past([np.array([1.0, 2.0]), np.array([3.0, 4.0])], 2.0, held, np.array([9.0]))
     again = read_past(past.vector(), 2, 2, held)
     assert again.known == 2.0 and np.array_equal(again.vector(), past.vector())
-    for other in ([2e-3, 0.5], [1e-3, 0.6], [1e-3, np.nan]):
+    for other in ([3e-3, 0.5], [1e-3, 0.6], [1e-3, np.nan]):
         assert read_past(past.vector(), 2, 2, np.array(other)).known == 0.0
+
+
+@pytest.mark.parametrize(("since", "ratio"), [(0.5, 0.125), (0.5, 1.6), (1.0, 0.2), (1.0, 1.6)])
+def test_a_memory_is_respaced_where_steps_become_shorter_or_longer(since, ratio):
+    """A cubic, known at instants of one spacing, is known at those of another."""
+    cubic = np.polynomial.Polynomial([0.3, -1.0, 0.7, 0.2])
+
+    def differences(h):
+        values = [np.array([cubic(-h * (since + k))]) for k in range(4)]
+        return [sum((-1) ** k * comb(j, k) * values[k] for k in range(j + 1)) for j in range(4)]
+
+    past = Past(differences(1.0), 4.0, np.array([1.0]), np.zeros(0))
+    again = read_past(past.vector(), 4, 1, np.array([ratio]), since)
+    assert again.known == 4.0
+    np.testing.assert_allclose(again.differences, differences(ratio), atol=1e-12)
 
 
 def warm(sim, fine, q, qd, u):
@@ -102,7 +118,7 @@ def test_smooth_motion_is_of_fifth_order(case):
         state=Simulator(robot).state(q, qd=qd), controls=u, steps=1
     )
     errors = []
-    for h in (4e-3, 2e-3, 1e-3):
+    for h in (2e-3, 1e-3, 5e-4):
         fine = Simulator(robot, 0.5 * h, integrator="adaptive", tolerance=1e-13)
         sim = Simulator(robot, h)
         end = sim.rollout(state=warm(sim, fine, q, qd, u), controls=u, steps=round(0.16 / h)).final

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -58,17 +60,16 @@ def test_a_torque_free_body_keeps_its_angular_momentum():
 def test_loops_stay_closed_to_rounding():
     robot, q, v = started("crank_joint")
     run = Simulator(robot, 1e-3).rollout(q, v, steps=10_000, record=RECORD, every=10)
-    assert np.max(run.loop_error) < 1e-13 and drift(run) < 1e-3
-    assert np.max(np.abs(run.energy[1:] - run.energy[1])) < 5e-5 * np.max(run.kinetic_energy), "after the first steps"
+    assert np.max(run.loop_error) < 1e-13 and drift(run) < 5e-5
 
 
 @pytest.mark.parametrize(("name", "speed"), [("slider_crank", 8.0), ("rssr", 4.0), ("tello", 0.5)])
-def test_passive_linkages_keep_their_energy_once_they_move(name, speed):
+def test_passive_linkages_keep_their_energy(name, speed):
     robot = on_fixed_base(name)
     v = speed * (np.ones(1) if robot.nv == 1 else np.random.default_rng(1).normal(size=robot.nv))
     run = Simulator(robot, 1e-3).rollout(None, v, steps=10_000, record=RECORD, every=10)
-    assert run.status.tolist() == [1] and run.substeps.tolist() == [0] and not run.singular[0]
-    assert np.ptp(run.energy) < 2e-6 * np.max(run.kinetic_energy)
+    assert run.status.tolist() == [1] and run.substeps[0] < 100 and not run.singular[0]
+    assert np.ptp(run.energy) < 1e-6 * np.max(run.kinetic_energy)
     assert np.max(run.loop_error) < 1e-12
 
 
@@ -88,7 +89,7 @@ def test_it_remembers_its_acceleration_and_its_impulses():
     assert sim.engine.system.is_smooth
     # accelerations and their differences, how many are known, the step length and the control
     assert SemiImplicit().memory_size(sim.engine.system) == (ORDER - 1) + 3 == sim.state().memory.shape[1]
-    start = sim.state(np.array([0.3]), np.array([1.0]))
+    start = replace(sim.state(np.array([0.3]), np.array([1.0])), pace=np.array([[1, 0]]))
     end = sim.step(start)
     assert end.memory[0, 0] == pytest.approx((end.qd[0, 0] - 1.0) / sim.dt, rel=1e-12)
     box = box_on(Plane())

@@ -1,4 +1,4 @@
-"""Accelerations of past steps, as backward differences: what lifts the leapfrog from order 2 to order 5.
+"""Accelerations of past steps, as backward differences: what lifts the leapfrog from order 2 to order 6.
 
 The leapfrog evaluates the acceleration a at the middle of every step. Through the middles of the last steps there is a
 polynomial in time; with backward differences d_j of a at the last middle, and s counted in steps from there,
@@ -50,11 +50,12 @@ class Past(NamedTuple):
         return np.concatenate([*self.differences, np.array([self.known]), self.held, self.impulses])
 
 
-def read_past(memory: Array, count: int, n: int, held: Array) -> Past:
+def read_past(memory: Array, count: int, n: int, held: Array, since: float = 0.5) -> Past:
     """A `Past` of `count` differences of n accelerations; `held` are the length of this step and its controls.
 
     None is known after steps under other controls. After steps of another length the differences are those that (1) has
-    at the middles which steps of this length would have had; far longer steps begin anew.
+    at the instants which steps of this length would have had; far longer steps begin anew. The last instant lies a part
+    `since` of a step back: 1/2 where accelerations are those of the middles, 1 where they are those of the beginnings.
     """
     differences = [memory[k * n : (k + 1) * n] for k in range(count)]
     known, rest = memory[count * n], memory[count * n + 1 :]
@@ -66,17 +67,17 @@ def read_past(memory: Array, count: int, n: int, held: Array) -> Past:
         same = sc.logical_and(same, now <= LONGEST * before)
         ratio = now / sc.where(before > 0.0, before, now)
         other = sc.logical_not(sc.logical_and(before <= now, now <= before))
-        differences = _respaced(differences, ratio, other)
+        differences = _respaced(differences, ratio, since, other)
     return Past(differences, sc.where(same, known, 0.0), held, rest[len(held) :])
 
 
-def _respaced(differences: list[Array], ratio: Any, when: Any) -> list[Array]:
+def _respaced(differences: list[Array], ratio: Any, since: float, when: Any) -> list[Array]:
     """Differences for steps `ratio` times as long, where `when` holds."""
     count, n = len(differences), len(differences[0])
 
     def body(carry: Array, given: Array) -> Array:
         d = [carry[j * n : (j + 1) * n] for j in range(count)]
-        values = [_at(d, 0.5 - given[0] * (0.5 + k)) for k in range(count)]
+        values = [_at(d, since - given[0] * (since + k)) for k in range(count)]
         new = [
             sum(((-1.0) ** k * comb(j, k) * values[k] for k in range(j + 1)), start=np.zeros(n)) for j in range(count)
         ]

@@ -70,7 +70,7 @@ class RungeKutta(FixedStep):
     def _remembering(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any, moved: Moved) -> Moved:
         """The step, or where accelerations on the way are lost to rounding the one that the steps before lead to."""
         tree, held = system.tree, np.array([h, *u])
-        past = read_past(memory, MEMORY, len(drivers(tree)), held)
+        past = read_past(memory, MEMORY, len(drivers(tree)), held, since=1.0)
         blind = is_blind(moved.nearness, loop_speed(tree, qd), h * (1.0 / self.substeps))
         rates, near = state_rate(tree, system.drive, (q, qd), u)
         a = rates[1][drivers(tree)]

@@ -5,7 +5,7 @@ are taken at the middle of the step too, predicted from the steps before. Dampin
 implicitly (`actuators`), impulses of contacts, joint stops and dry friction at the middle (`contact`).
 
 Where forces are smooth (no damping, springs or servos, nothing touches, controls stay), the accelerations of the last
-steps correct the step to order 5 (`history`). So do they where the loops come so near to a singular configuration that
+steps correct the step to order 6 (`history`). So do they where the loops come so near to a singular configuration that
 their accelerations are lost to rounding (`singularity`): the row passes on with the acceleration it was going to have.
 
 Positions and velocities are those of all joints. The tangent frame at the middle serves this one step: it takes the
@@ -43,7 +43,7 @@ from kinloop.sim.smooth_motion import SmoothMotion, accelerate
 from kinloop.sim.stepper import Moved, System
 from kinloop.sim.turning_axes import screwed, transport, turned
 
-ORDER = 5
+ORDER = 6
 """Order of the smooth step."""
 
 FRESH = 32
@@ -54,7 +54,7 @@ PREDICTED = 3.0
 
 
 class SemiImplicit(FixedStep):
-    """The leapfrog: order 5 in smooth motion, 2 with springs, 1 with damping and in contact."""
+    """The leapfrog: order 6 in smooth motion, 2 with springs, 1 with damping and in contact."""
 
     name = "semi_implicit"
     has_contact = True
