@@ -105,9 +105,7 @@ class Batch:
         Watch.of(watch).status[:] = Status.RUNNING
         until, h = Watch.of(watch).steps[:, None] + float(parts), np.full((len(k), 1), self.dt / parts)
         keep = recorder.keep(self.engine)
-        after, kept = self.engine.advance(
-            before._replace(watch=watch), u[:, None], until, h, parts, parts, keep, threads
-        )
+        after, kept = self.engine.advance(before._replace(watch=watch), u[:, None], until, h, parts, 1, keep, threads)
         found = Watch.of(after.watch)
         good = found.has(Status.RUNNING)
         found.steps[:] = Watch.of(before.watch).steps + 1.0
@@ -118,7 +116,7 @@ class Batch:
         self._try_more(k[~good], parts, after.at(~good))
         settled = k[good][(self.unsettled[k[good]] == 0) & (self.parts[k[good]] <= 2)]
         self.parts[settled] = 1
-        recorder.store(self.engine, k[good], done, 1, {name: x[good] for name, x in kept.items()})
+        recorder.store(self.engine, k[good], done, 1, recorder.over_parts({name: x[good] for name, x in kept.items()}))
 
     def _try_more(self, k: Array, parts: int, where: StepState) -> None:
         """Rows k failed in so many parts, at these states."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,6 +59,11 @@ class Recorder:
         # a row that stopped on the way repeats its state; what it does later is stored over that
         for name, x in self._values(engine, {name: x[:, pick] for name, x in kept.items()}).items():
             self._array(name, x)[np.ix_(k, slots)] = x
+
+    def over_parts(self, kept: dict[str, Array]) -> dict[str, Array]:
+        """What is recorded of one step that was taken in parts, from the outputs of all parts (rows, parts, ...)."""
+        rules: dict[str, Callable[..., Array]] = {"contact_force": np.mean, "joint_impulse": np.sum, "residual": np.max}
+        return {name: rules[name](x, axis=1, keepdims=True) if name in rules else x[:, -1:] for name, x in kept.items()}
 
     def put(self, batch: Batch, k: int, due: Array, found: Sequence[Array]) -> None:
         """States x = (q, qd) of row k at the steps `due`; what is missing repeats the last one."""

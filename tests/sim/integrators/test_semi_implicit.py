@@ -34,16 +34,15 @@ def ends(make, q, v, steps=(4e-3, 2e-3, 1e-3), time=0.4):
     return [Simulator(make, h).rollout(q, v, steps=round(time / h)).q[-1] for h in steps]
 
 
-@pytest.mark.parametrize("case", ["spring", "four-bar", "tumbling"])
-def test_springs_and_the_first_steps_are_of_second_order(case):
-    """A step without a memory is the plain leapfrog, and its error stays in all that follows (see test_history)."""
-    if case == "spring":
-        found = ends(pendulum(stiffness=3.0), np.array([1.0]), np.array([2.0]))
-    elif case == "four-bar":
-        robot, q, v = started("crank_joint", 5.0)
-        found = ends(robot, q, v)
-    else:
-        found = ends(free_box(), level(0.0), np.array([3.0, -2.0, 1.0, 0.5, 0.0, 0.0]))
+def test_the_first_steps_do_not_spoil_the_rest():
+    """A run begins in short steps: whole ones without a memory would leave 1e-5 here."""
+    robot, q, v = started("crank_joint", 5.0)
+    coarse, _, fine = ends(robot, q, v)
+    assert np.max(np.abs(coarse - fine)) < 1e-6
+
+
+def test_springs_are_of_second_order():
+    found = ends(pendulum(stiffness=3.0), np.array([1.0]), np.array([2.0]))
     first, second = np.max(np.abs(found[0] - found[1])), np.max(np.abs(found[1] - found[2]))
     assert 1.7 < np.log2(first / second) < 2.5
 
