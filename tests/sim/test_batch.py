@@ -126,7 +126,7 @@ def test_parts_are_counted_and_long_steps_come_back():
     assert fast > LARGEST_TURN and run.status.tolist() == [1] and 100 < run.substeps[0] < 30_000
     assert run.final.pace[0].tolist() == [1, 0], "whole steps again"
     calm = sim.rollout(state=sim.state(q, v), steps=300)
-    assert calm.substeps[0] < 100, "the first steps only"
+    assert calm.substeps.tolist() == [0]
 
 
 def test_a_row_in_parts_touches_no_other():
@@ -135,7 +135,7 @@ def test_a_row_in_parts_touches_no_other():
     u = np.zeros((3, 60, 1))
     u[1, 20:] = 400.0
     many = sim.rollout(state=sim.state(q, v * np.ones((3, 1))), controls=u)
-    assert many.substeps[1] > 1000 and max(many.substeps[[0, 2]]) < 100
+    assert many.substeps[1] > 1000 and many.substeps[[0, 2]].tolist() == [0, 0]
     for k in range(3):
         one = sim.rollout(state=sim.state(q, v), controls=u[[k]])
         np.testing.assert_array_equal(many.q[k], one.q[0])

@@ -122,8 +122,7 @@ class Simulator:
         time = np.broadcast_to(np.asarray(t, dtype=float), (rows,)).copy()
         self._check_regular(q)
         memory = np.zeros((rows, self.method.memory_size(self.engine.system)))
-        pace = np.tile([self.method.first_parts(self.engine.system), 0], (rows, 1))
-        return State(q, qd, time, np.ones(rows, dtype=bool), memory, pace)
+        return State(q, qd, time, np.ones(rows, dtype=bool), memory)
 
     def _check_regular(self, q: Array) -> None:
         """Refuse positions at which a loop has lost rank: the equations of motion lead nowhere in particular."""

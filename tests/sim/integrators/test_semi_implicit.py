@@ -34,15 +34,16 @@ def ends(make, q, v, steps=(4e-3, 2e-3, 1e-3), time=0.4):
     return [Simulator(make, h).rollout(q, v, steps=round(time / h)).q[-1] for h in steps]
 
 
-def test_the_first_steps_do_not_spoil_the_rest():
-    """A run begins in short steps: whole ones without a memory would leave 1e-5 here."""
-    robot, q, v = started("crank_joint", 5.0)
-    coarse, _, fine = ends(robot, q, v)
-    assert np.max(np.abs(coarse - fine)) < 1e-6
-
-
-def test_springs_are_of_second_order():
-    found = ends(pendulum(stiffness=3.0), np.array([1.0]), np.array([2.0]))
+@pytest.mark.parametrize("case", ["spring", "four-bar", "tumbling"])
+def test_springs_and_the_first_steps_are_of_second_order(case):
+    """A step without a memory is the plain leapfrog, and its error stays in all that follows (see test_history)."""
+    if case == "spring":
+        found = ends(pendulum(stiffness=3.0), np.array([1.0]), np.array([2.0]))
+    elif case == "four-bar":
+        robot, q, v = started("crank_joint", 5.0)
+        found = ends(robot, q, v)
+    else:
+        found = ends(free_box(), level(0.0), np.array([3.0, -2.0, 1.0, 0.5, 0.0, 0.0]))
     first, second = np.max(np.abs(found[0] - found[1])), np.max(np.abs(found[1] - found[2]))
     assert 1.7 < np.log2(first / second) < 2.5
 
@@ -59,15 +60,16 @@ def test_a_torque_free_body_keeps_its_angular_momentum():
 def test_loops_stay_closed_to_rounding():
     robot, q, v = started("crank_joint")
     run = Simulator(robot, 1e-3).rollout(q, v, steps=10_000, record=RECORD, every=10)
-    assert np.max(run.loop_error) < 1e-13 and drift(run) < 5e-5
+    assert np.max(run.loop_error) < 1e-13 and drift(run) < 1e-3
+    assert np.max(np.abs(run.energy[1:] - run.energy[1])) < 5e-5 * np.max(run.kinetic_energy), "after the first steps"
 
 
 @pytest.mark.parametrize(("name", "speed"), [("slider_crank", 8.0), ("rssr", 4.0), ("tello", 0.5)])
-def test_passive_linkages_keep_their_energy(name, speed):
+def test_passive_linkages_keep_their_energy_once_they_move(name, speed):
     robot = on_fixed_base(name)
     v = speed * (np.ones(1) if robot.nv == 1 else np.random.default_rng(1).normal(size=robot.nv))
     run = Simulator(robot, 1e-3).rollout(None, v, steps=10_000, record=RECORD, every=10)
-    assert run.status.tolist() == [1] and run.substeps[0] < 100 and not run.singular[0]
+    assert run.status.tolist() == [1] and run.substeps.tolist() == [0] and not run.singular[0]
     assert np.ptp(run.energy) < 1e-6 * np.max(run.kinetic_energy)
     assert np.max(run.loop_error) < 1e-12
 

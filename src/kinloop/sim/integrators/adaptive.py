@@ -81,9 +81,6 @@ class Adaptive:
     def memory_size(self, system: System) -> int:
         return 0
 
-    def first_parts(self, system: System) -> int:
-        return 1
-
     def run(
         self,
         batch: Batch,

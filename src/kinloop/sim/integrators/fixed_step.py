@@ -33,9 +33,6 @@ class FixedStep(ABC):
     def memory_size(self, system: System) -> int:
         return 0
 
-    def first_parts(self, system: System) -> int:
-        return 1
-
     @abstractmethod
     def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
         """One step of length h of one row under the controls u, on numbers or symbols."""

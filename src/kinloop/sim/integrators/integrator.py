@@ -41,9 +41,6 @@ class Integrator(Protocol):
     def memory_size(self, system: System) -> int:
         """How many numbers `State.memory` has per batch row."""
 
-    def first_parts(self, system: System) -> int:
-        """In how many parts the first step is taken: a method that has yet to fill its memory begins in short steps."""
-
     def run(
         self,
         batch: Batch,

@@ -46,9 +46,6 @@ from kinloop.sim.turning_axes import screwed, transport, turned
 ORDER = 6
 """Order of the smooth step."""
 
-FRESH = 32
-"""Parts of the first step: the method begins with a low order, and accurately in short steps."""
-
 PREDICTED = 3.0
 """From so many known differences on the middle is predicted better than Newton's method could close it."""
 
@@ -63,9 +60,6 @@ class SemiImplicit(FixedStep):
         """The numbers of a `Past`."""
         impulses = system.contact.size if system.contact else 0
         return _count(system) * len(drivers(system.tree)) + 2 + len(system.drive.motors) + impulses
-
-    def first_parts(self, system: System) -> int:
-        return FRESH if system.is_smooth else 1
 
     def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
         past = read_past(memory, _count(system), len(drivers(system.tree)), np.array([h, *u]))
