@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -142,3 +144,10 @@ def test_mistakes_are_named():
         sim.rollout(None, None, steps=1, record=["colour"])
     with pytest.raises(KinloopError, match="coordinate"):
         Simulator(robot, motors=["nothing"])
+
+
+def test_a_simulation_that_would_ignore_a_constrained_loop_is_refused_by_name():
+    m = kl.robots.mechanism("four_bar")
+    robot = replace(m, constrained=(m.loops[0].name,), independent=()).build()
+    with pytest.raises(kl.KinloopError, match="Simulator"):
+        Simulator(robot)
