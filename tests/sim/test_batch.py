@@ -135,7 +135,7 @@ def test_a_row_in_parts_touches_no_other():
     u = np.zeros((3, 60, 1))
     u[1, 20:] = 400.0
     many = sim.rollout(state=sim.state(q, v * np.ones((3, 1))), controls=u)
-    assert many.substeps[1] > 1000 and many.substeps[[0, 2]].tolist() == [0, 0]
+    assert many.substeps[1] > 100 and many.substeps[[0, 2]].tolist() == [0, 0]
     for k in range(3):
         one = sim.rollout(state=sim.state(q, v), controls=u[[k]])
         np.testing.assert_array_equal(many.q[k], one.q[0])

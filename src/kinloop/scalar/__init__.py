@@ -28,6 +28,7 @@ from kinloop.scalar.elementary import (
     minimum,
     sin,
     sqrt,
+    squared,
     tan,
     where,
 )
@@ -39,5 +40,5 @@ from kinloop.scalar.tracing import Function, substitute, trace
 __all__ = [
     "Array", "Function", "Graph", "Symbol", "abs", "acos", "asin", "atan", "atan2", "cos", "exp", "floor",
     "is_symbolic", "jacobian", "jvp", "largest", "log", "logical_and", "logical_not", "logical_or", "maximum",
-    "minimum", "repeat", "sin", "sqrt", "substitute", "tan", "trace", "unrolled", "vjp", "where",
+    "minimum", "repeat", "sin", "sqrt", "squared", "substitute", "tan", "trace", "unrolled", "vjp", "where",
 ]  # fmt: skip

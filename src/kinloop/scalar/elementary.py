@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -123,13 +123,23 @@ def maximum(a: Any, b: Any) -> Any:
 
 def largest(values: Sequence[Any], start: Any = 0.0) -> Any:
     """max(start, |values|...) that lets a nan through."""
-    out = start
-    for x in values:
-        if isinstance(x, Symbol) or isinstance(out, Symbol):
-            out = maximum(out, absolute(x))
-        else:
-            out = float(np.maximum(out, abs(x)))
-    return out
+    if any(isinstance(x, Symbol) for x in (*values, start)):
+        begun = [start] if isinstance(start, Symbol) or start > 0.0 else []
+        return _in_pairs(maximum, [*begun, *map(absolute, values)])
+    return float(np.max(np.abs(np.array([start, *values], dtype=float)))) if len(values) else start
+
+
+def squared(values: Iterable[Any]) -> Any:
+    """The sum of squares."""
+    return _in_pairs(lambda a, b: a + b, [x * x for x in values] or [0.0])
+
+
+def _in_pairs(join: Callable[[Any, Any], Any], values: list[Any]) -> Any:
+    """All values joined, neighbours first: half of them at a time, so that a processor need not wait for the last."""
+    while len(values) > 1:
+        pairs = [join(a, b) for a, b in zip(values[::2], values[1::2], strict=False)]
+        values = pairs + values[len(values) - len(values) % 2 :]
+    return values[0]
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:

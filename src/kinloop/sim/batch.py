@@ -47,7 +47,7 @@ class Batch:
         self.state = StepState(state.q.copy(), state.qd.copy(), begin_watch(rows), state.memory.copy())
         self.watch = Watch.of(self.state.watch)  # views of its columns, to read and to write
         self.watch.status[~state.ok] = Status.DIVERGED
-        self.until, self.h = np.zeros((rows, 1)), np.full((rows, 1), dt)
+        self.until = np.zeros((rows, 1))
         self.parts, self.unsettled = state.pace.T.copy()
         self.substeps = np.zeros(rows, dtype=int)
 
@@ -61,6 +61,7 @@ class Batch:
     def advance(self, u: Array, start: int, n: int, recorder: Recorder, threads: int | None) -> None:
         """Bring every row from step `start` n steps further under u (B, n or 1, nu)."""
         self.until[:] = start + n
+        self._begin(u[:, 0])
         self._hold_back()
         self._advance(np.arange(len(self)), u, start, n, recorder, threads)
         while len(waiting := np.flatnonzero(self.watch.has(Status.TOO_LONG))):
@@ -73,6 +74,19 @@ class Batch:
                 done = int(self.watch.steps[group[0]])
                 rest = u[group] if u.shape[1] == 1 else u[group, done - start :]
                 self._advance(group, rest, done, start + n - done, recorder, threads)
+
+    def _begin(self, u: Array) -> None:
+        """Let rows that have no past remember what it would have been."""
+        new = np.flatnonzero(~np.any(self.state.memory, axis=1) & self.watch.has(Status.RUNNING))
+        self.state.memory[new] = self._remembering(self.state.at(new), u[new], self.dt).memory
+
+    def _remembering(self, state: StepState, u: Array, h: float) -> StepState:
+        """Rows that forget what they remember for what the equations of motion say about the time before."""
+        start = self.engine.start
+        if start is None or not len(state.q):
+            return state
+        memory, lost = start(state.q, state.qd, u, np.full((len(u), 1), h))
+        return state._replace(memory=np.where(lost, state.memory, memory))
 
     def _hold_back(self) -> None:
         """Rows that go in parts wait for their next step."""
@@ -92,18 +106,19 @@ class Batch:
         """Bring rows k n steps further, or to where the kernel stops them."""
         every = recorder.every if start % recorder.every == 0 else 1
         state, kept = self.engine.advance(
-            self.state.at(k), u, self.until[k], self.h[k], n, every, recorder.keep(self.engine), threads
+            self.state.at(k), u, self.until[k], self.dt, n, every, recorder.keep(self.engine), threads
         )
         self.state.put(k, state)
         recorder.store(self.engine, k, start, every, kept)
 
     def _in_parts(self, k: Array, u: Array, done: int, recorder: Recorder, threads: int | None) -> None:
         """Take one step of rows k, all in as many equal parts. Rows that fail try more, or stop for good."""
-        parts = self._first_parts(k)
-        before = self.state.at(k)
+        parts, before = self._first_parts(k), self.state.at(k)
+        anew = self.unsettled[k] == SETTLING  # a memory with which a step failed is doubtful
+        before.put(anew, self._remembering(before.at(anew), u[anew], self.dt / parts))
         watch = before.watch.copy()
         Watch.of(watch).status[:] = Status.RUNNING
-        until, h = Watch.of(watch).steps[:, None] + float(parts), np.full((len(k), 1), self.dt / parts)
+        until, h = Watch.of(watch).steps[:, None] + float(parts), self.dt / parts
         keep = recorder.keep(self.engine)
         after, kept = self.engine.advance(before._replace(watch=watch), u[:, None], until, h, parts, 1, keep, threads)
         found = Watch.of(after.watch)
@@ -138,8 +153,7 @@ class Batch:
         return np.asarray(np.max(np.abs(state.qd), axis=1, initial=0.0) > FAST)
 
     def read(self) -> State:
-        """The states of all rows."""
-        q, qd = self.state.q.copy(), self.state.qd.copy()
+        """The states of all rows, from which they go on as if nothing had been read."""
         time, ok = self.began + self.watch.steps * self.dt, self.watch.has(Status.RUNNING)
         pace = np.stack([self.parts, self.unsettled], axis=1)
-        return State(q, np.asarray(self.engine.reading(q, qd)[0]), time, ok, self.state.memory.copy(), pace)
+        return State(self.state.q.copy(), self.state.qd.copy(), time, ok, self.state.memory.copy(), pace)

@@ -33,6 +33,7 @@ class Engine:
     def __init__(self, robot: Robot, system: System, integrator: Integrator) -> None:
         tree = system.tree
         self.robot, self.system, self.integrator, self.tree = robot, system, integrator, tree
+        self._method = integrator if isinstance(integrator, StepMethod) else None
         frames = tuple(c.chart.key for c in tree if isinstance(c.chart, TangentFrame))
         contact = system.contact.key if system.contact else None
         self._key = (frames, system.drive.key, integrator.key, contact)
@@ -40,10 +41,26 @@ class Engine:
     @cached_property
     def step(self) -> Any:
         """The kernel of one step."""
-        if not isinstance(self.integrator, StepMethod):
+        if self._method is None:
             raise MethodError(f"the {self.integrator.name} integrator has no single step; use rollout")
-        stepper = Stepper(self.system, self.integrator)
+        stepper = Stepper(self.system, self._method)
         return self.kernel("step", stepper, stepper.inputs())
+
+    @cached_property
+    def start(self) -> Any:
+        """The kernel of what rows remember that begin at (q, qd) under u with steps of length h; None if nothing.
+
+        And whether that is lost: 1 where accelerations before the beginning cannot be told.
+        """
+        method, system = self._method, self.system
+        if method is None or not method.has_start(system):
+            return None
+
+        def start(q: Array, qd: Array, u: Array, h: Array) -> dict[str, Any]:
+            memory, lost = method.starting_memory(system, q, qd, u, h[0])
+            return {"memory": memory, "lost": np.array([sc.where(lost, 1.0, 0.0)])}
+
+        return self.kernel("start", start, self._spanning_sizes | {"u": len(system.drive.motors), "h": 1})
 
     @cached_property
     def rate(self) -> Any:
@@ -108,6 +125,10 @@ class Engine:
         error: Array = self.loop_errors(q)
         return error
 
+    def respaced(self, memory: Array, h: float) -> Array:
+        """What batch rows remember (B, n), for steps of length h from now on."""
+        return self._method.respaced(self.system, memory, h) if self._method else memory
+
     @property
     def _spanning_sizes(self) -> dict[str, int]:
         return {"q": self.tree.top.nq, "qd": self.tree.top.n_spanning}
@@ -117,18 +138,19 @@ class Engine:
         return self.robot.kernels.make(name, call, inputs, key=self._key, sources=("sim",))
 
     def advance(
-        self, state: StepState, u: Array, until: Array, h: Array, steps: int, every: int, keep: tuple[str, ...],
+        self, state: StepState, u: Array, until: Array, h: float, steps: int, every: int, keep: tuple[str, ...],
         threads: int | None,
     ) -> tuple[StepState, dict[str, Array]]:  # fmt: skip
         """`steps` steps of batch rows under u (B, steps or 1, nu): their last state, and outputs `keep` (B, n, ...).
 
-        Steps are h (B, 1) long. Rows stop where they have taken `until` (B, 1) steps in all; outputs are kept after
+        Steps are h long. Rows stop where they have taken `until` (B, 1) steps in all; outputs are kept after
         every `every`-th step.
         """
+        state = state._replace(memory=self.respaced(state.memory, h))
         state = StepState(*map(np.ascontiguousarray, state))
         held = u.shape[1] == 1
         out = self.step.iterate(
-            *state, np.ascontiguousarray(u[:, 0] if held else u[:, :steps]), until, h,
+            *state, np.ascontiguousarray(u[:, 0] if held else u[:, :steps]), until, np.full((len(u), 1), h),
             steps=steps, feedback=FEEDBACK, stepped=() if held else ("u",), every=every if keep else steps,
             threads=threads,
         )  # fmt: skip

@@ -20,6 +20,10 @@ CONVERGED = 1e-9
 """A Newton correction below this [m, rad] leaves nothing but rounding: the next would be its square."""
 
 
+OPEN = 5e-14
+"""Loops that are open by less [m, rad] may stay so for a step, away from singular configurations."""
+
+
 def closed(tree: ClusterTree, q: Array, when: Any = True) -> tuple[Array, Any]:
     """q after one round of Newton's method, and the size of its correction [m, rad]; loops only where `when` holds."""
     for c in tree:
@@ -41,13 +45,21 @@ def closed(tree: ClusterTree, q: Array, when: Any = True) -> tuple[Array, Any]:
     return end[:-1], end[-1]
 
 
-def closed_twice(tree: ClusterTree, q: Array) -> tuple[Array, Any]:
-    """q after two rounds, of which the second is taken where the first one's correction was not tiny."""
-    q, size = closed(tree, q)
+def closed_twice(tree: ClusterTree, q: Array, slack: Any = None) -> tuple[Array, Any]:
+    """q after two rounds, of which the second is taken where the first one's correction was not tiny.
+
+    The first is taken where a row of a loop is open by more than `slack`, if that is given.
+    """
+    q, size = closed(tree, q, True if slack is None else opening(tree, q) > slack)
     if not any(c.bends for c in tree):
         return q, size
     again, last = closed(tree, q, size > CONVERGED)
     return again, sc.where(size > CONVERGED, last, size)
+
+
+def opening(tree: ClusterTree, q: Array) -> Any:
+    """By how much the loops are open, at most over their rows [m, rad]."""
+    return sc.largest([x for c in tree if c.bends for x in tree.rows(c, q).phi])
 
 
 def _corrected(tree: ClusterTree, c: Cluster, q: Array) -> tuple[Array, Array]:

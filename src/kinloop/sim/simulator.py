@@ -159,10 +159,13 @@ class Simulator:
         engine, rows = self.engine, len(state)
         if isinstance(engine.step, Interpreted) or not state.ok.all() or (state.pace[:, 0] > 1).any():
             return None
+        if engine.start is not None and not np.all(np.any(state.memory, axis=1)):
+            return None
+        memory = engine.respaced(state.memory, self.dt)
         if len(self._beginning) != rows:
             self._beginning = begin_watch(rows)
         until, h = np.ones((rows, 1)), np.full((rows, 1), self.dt)
-        given = [state.q, state.qd, self._beginning, state.memory, u, until, h]
+        given = [state.q, state.qd, self._beginning, memory, u, until, h]
         found = engine.step(*([x[0] for x in given] if rows == 1 else given))
         out = dict(zip(engine.step.outputs, found, strict=True))
         if not Watch.of(out["watch_next"]).has(Status.RUNNING).all():

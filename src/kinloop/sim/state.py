@@ -13,6 +13,9 @@ from kinloop.scalar import Array
 class State:
     """A batch of states: positions q (B, nq) and velocities qd (B, n_spanning) of all joints, time t (B,).
 
+    Velocities are those that the integrator carries on: they fit the loops as well as a step is exact. `Rollout.qd` and
+    `Rollout.v` are the nearest that fit the loops at q.
+
     `ok` is False for a batch row that has stopped for good. `memory` (B, n) is what the integrator remembers of
     the last steps (accelerations, impulses), `pace` (B, 2) in how many parts a row takes its steps, and for how many
     more at least.

@@ -28,7 +28,7 @@ LARGEST_TURN = 0.1
 """Joints may turn by this much in a step [rad]; faster ones get shorter steps."""
 
 MAX_SPEED = 1e7
-"""Positions and velocities beyond this [m, rad, m/s, rad/s] have diverged."""
+"""Positions and velocities beyond this [m, rad, m/s, rad/s], all together, have diverged."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,15 @@ class StepMethod(Protocol):
     def memory_size(self, system: System) -> int:
         """How many numbers a step hands to the next."""
 
+    def respaced(self, system: System, memory: Array, h: float) -> Array:
+        """What batch rows remember (B, n), for steps of length h from now on."""
+
+    def has_start(self, system: System) -> bool:
+        """Whether there is a `starting_memory`; else rows begin with zeros."""
+
+    def starting_memory(self, system: System, q: Array, qd: Array, u: Array, h: Any) -> tuple[Array, Any]:
+        """What a row remembers that begins at (q, qd), and whether that is lost to rounding."""
+
     def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
         """One step of length h under the controls u."""
 
@@ -123,9 +132,9 @@ class Stepper:
     ) -> dict[str, Array]:
         """One step of one row, taken if the row runs, the step is good, and `until` is not reached."""
         moved, before = self.method.step(self.system, q, qd, memory, u, h[0]), Watch.of(watch)
-        fastest = sc.largest([x for d in self.system.turning for x in (qd[d], moved.qd[d])])
+        fastest = sc.largest([moved.qd[d] for d in self.system.turning])
         good = sc.logical_and(moved.correction <= OPENING, h[0] * fastest <= LARGEST_TURN)
-        good = sc.logical_and(good, _within([*moved.q, *moved.qd], MAX_SPEED))
+        good = sc.logical_and(good, sc.squared([*moved.q, *moved.qd]) < MAX_SPEED**2)
         running = sc.logical_and(_equal(before.status, _RUNNING), before.steps < until[0])
         go = sc.logical_and(running, good)
         status = sc.where(sc.logical_and(running, sc.logical_not(good)), float(Status.TOO_LONG), before.status)
@@ -149,13 +158,6 @@ _RUNNING = float(Status.RUNNING)
 
 def _equal(a: Any, b: float) -> Any:
     return sc.logical_and(a <= b, b <= a)
-
-
-def _within(values: list[Any], bound: float) -> Any:
-    ok: Any = True
-    for x in values:
-        ok = sc.logical_and(ok, sc.abs(x) < bound)
-    return ok
 
 
 def _choose(go: Any, new: Array, old: Array) -> Array:

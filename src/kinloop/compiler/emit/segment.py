@@ -135,5 +135,5 @@ class _SegmentWriter:
 
     def _extreme(self, order: str, a: str, b: str) -> str:
         """minimum, maximum as in NumPy: the first argument if it is nan or comes first, else the second."""
-        first, nan = self._compare(order, a, b), self._compare("uno", a, a)
-        return self._select(self.writer.new(f"or {self.B} {first}, {nan}"), a, b)
+        extreme = self._select(self._compare(order, a, b), a, b)  # one instruction of the processor
+        return self._select(self._compare("uno", a, a), a, extreme)

@@ -2,6 +2,7 @@
 
 - `integrator`: the protocol of all of them.
 - `history`: accelerations of past steps, which lift a step's order and lead over singular configurations.
+- `starting`: what `history` remembers of a row that begins.
 - `fixed_step`: what integrators with steps of length dt share: rollouts of a batch in chunks.
 - `semi_implicit`: the leapfrog, the default, and the only one with contact, joint stops and dry friction.
 - `runge_kutta`: the classical method of order 4.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from kinloop.scalar import Array
 from kinloop.sim.batch import Batch
 from kinloop.sim.controls import ControlFunction, ask
@@ -13,7 +15,10 @@ from kinloop.sim.recorder import Recorder
 from kinloop.sim.stepper import Moved, System
 
 CHUNK = 250
-"""Steps in one kernel call, about: enough that Python's part does not count, few enough to report progress."""
+"""Steps in one kernel call, about, where progress is reported."""
+
+LONG_CHUNK = 2000
+"""Steps in one kernel call, about, where it is not: Python's part does not count, and records stay small."""
 
 
 class FixedStep(ABC):
@@ -33,6 +38,18 @@ class FixedStep(ABC):
     def memory_size(self, system: System) -> int:
         return 0
 
+    def has_start(self, system: System) -> bool:
+        """Whether there is a `starting_memory`."""
+        return False
+
+    def starting_memory(self, system: System, q: Array, qd: Array, u: Array, h: Any) -> tuple[Array, Any]:
+        """What a row remembers that begins at (q, qd), on numbers or symbols, and whether that is lost."""
+        return np.zeros(self.memory_size(system)), True
+
+    def respaced(self, system: System, memory: Array, h: float) -> Array:
+        """The memories of batch rows (B, n), for steps of length h from now on."""
+        return memory
+
     @abstractmethod
     def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
         """One step of length h of one row under the controls u, on numbers or symbols."""
@@ -47,7 +64,8 @@ class FixedStep(ABC):
         progress: Progress | None,
     ) -> dict[str, Any]:
         """Chunk by chunk; a control function is asked before every step."""
-        chunk = 1 if callable(u) else max(recorder.every, CHUNK // recorder.every * recorder.every)
+        most = CHUNK if progress is not None else LONG_CHUNK
+        chunk = 1 if callable(u) else max(recorder.every, most // recorder.every * recorder.every)
         for start in range(0, steps, chunk):
             n = min(chunk, steps - start)
             if callable(u):

@@ -16,6 +16,7 @@ control) the method begins as the midpoint rule and gains an order with every st
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import comb
 from typing import Any, NamedTuple
@@ -50,41 +51,38 @@ class Past(NamedTuple):
         return np.concatenate([*self.differences, np.array([self.known]), self.held, self.impulses])
 
 
-def read_past(memory: Array, count: int, n: int, held: Array, since: float = 0.5) -> Past:
+def read_past(memory: Array, count: int, n: int, held: Array) -> Past:
     """A `Past` of `count` differences of n accelerations; `held` are the length of this step and its controls.
 
-    None is known after steps under other controls. After steps of another length the differences are those that (1) has
-    at the instants which steps of this length would have had; far longer steps begin anew. The last instant lies a part
-    `since` of a step back: 1/2 where accelerations are those of the middles, 1 where they are those of the beginnings.
+    None is known after steps under other controls. Steps of another length are `respaced` before.
     """
     differences = [memory[k * n : (k + 1) * n] for k in range(count)]
     known, rest = memory[count * n], memory[count * n + 1 :]
-    same: Any = True
-    for a, b in zip(rest[1 : len(held)], held[1:], strict=True):
-        same = sc.logical_and(same, sc.logical_and(a <= b, b <= a))
-    before, now = rest[0], held[0]
-    if count > 1:
-        same = sc.logical_and(same, now <= LONGEST * before)
-        ratio = now / sc.where(before > 0.0, before, now)
-        other = sc.logical_not(sc.logical_and(before <= now, now <= before))
-        differences = _respaced(differences, ratio, since, other)
-    return Past(differences, sc.where(same, known, 0.0), held, rest[len(held) :])
+    others = sc.squared(rest[1 : len(held)] - held[1:])
+    return Past(differences, sc.where(others <= 0.0, known, 0.0), held, rest[len(held) :])
 
 
-def _respaced(differences: list[Array], ratio: Any, since: float, when: Any) -> list[Array]:
-    """Differences for steps `ratio` times as long, where `when` holds."""
-    count, n = len(differences), len(differences[0])
+def respaced(memory: Array, count: int, n: int, h: float, since: float) -> Array:
+    """The memories of batch rows (B, size) for steps of length h: differences at the instants these would have had.
 
-    def body(carry: Array, given: Array) -> Array:
-        d = [carry[j * n : (j + 1) * n] for j in range(count)]
-        values = [_at(d, since - given[0] * (since + k)) for k in range(count)]
-        new = [
-            sum(((-1.0) ** k * comb(j, k) * values[k] for k in range(j + 1)), start=np.zeros(n)) for j in range(count)
-        ]
-        return np.concatenate(new)
-
-    out = sc.repeat(1, body, np.concatenate(differences), np.array([ratio]), when, usual=0)
-    return [out[j * n : (j + 1) * n] for j in range(count)]
+    Those instants lie on the polynomial (1); steps that are far longer than the ones before begin anew. The last
+    instant lies a part `since` of a step back: 1/2 where accelerations are those of the middles of steps, 1 where they
+    are those of their beginnings.
+    """
+    known, before = memory[:, count * n], memory[:, count * n + 1]
+    other = (before > 0.0) & (before != h)
+    if not np.any(other):
+        return memory
+    out = memory.copy()
+    out[other, count * n] = np.where(h <= LONGEST * before, known, 0.0)[other]
+    out[other, count * n + 1] = h
+    d = [np.where(known > j, memory[:, j * n : (j + 1) * n].T, 0.0) for j in range(count)]
+    ratio = h / np.where(other, before, h)
+    values = [_at(d, since - ratio * (since + k)) for k in range(count)]
+    for j in range(count):
+        new = sum(((-1.0) ** k * comb(j, k) * values[k] for k in range(j + 1)), start=np.zeros_like(d[0]))
+        out[other, j * n : (j + 1) * n] = new.T[other]
+    return out
 
 
 def _at(differences: list[Array], s: Any) -> Array:
@@ -97,7 +95,10 @@ def _at(differences: list[Array], s: Any) -> Array:
 
 
 class Weights(NamedTuple):
-    """Integrals of c_j: of a once (velocity) and twice (position), for one stretch of time in steps."""
+    """Integrals of c_j: of a once (velocity) and twice (position), for one stretch of time in steps.
+
+    The position takes one difference less, as its integrals stand before a further h.
+    """
 
     velocity: tuple[float, ...]
     position: tuple[float, ...]
@@ -125,7 +126,7 @@ def weights(count: int, start: Fraction, end: Fraction) -> Weights:
         second = sum(x * (end ** (k + 2) - start ** (k + 2)) for k, x in enumerate(moment))
         velocity.append(float(first))
         position.append(float(end * first - second))
-    return Weights(tuple(velocity), tuple(position))
+    return Weights(tuple(velocity), tuple(position[: max(1, count - 1)]))
 
 
 def to_the_middle(count: int) -> Weights:
@@ -138,45 +139,44 @@ def over_the_step(count: int) -> Weights:
     return weights(count, -HALF, HALF)
 
 
-def combine(w: tuple[float, ...], differences: list[Array]) -> Array:
-    """sum_j w_j d_j."""
+def combine(w: Sequence[Any], differences: list[Array]) -> Array:
+    """sum_j w_j d_j, for as many as there are weights."""
     out: Array = w[0] * differences[0]
-    for a, d in zip(w[1:], differences[1:], strict=True):
+    for a, d in zip(w[1:], differences[1:], strict=False):
         out = out + a * d
     return out
 
 
-def updated(a: Array, differences: list[Array], known: Any) -> list[Array]:
-    """Differences at a new middle with the acceleration a; those of order above `known` are zero."""
+def known_only(w: Sequence[Any], known: Any) -> list[Any]:
+    """Weights of differences of which so many are known, zero for the others; the first is there always."""
+    return [w[0], *(sc.where(known > float(j), a, 0.0) for j, a in enumerate(w[1:], start=1))]
+
+
+def updated(a: Array, differences: list[Array]) -> list[Array]:
+    """Differences at a new middle with the acceleration a: one more is known than before."""
     out = [a]
-    for j, d in enumerate(differences, start=1):
-        there = known >= float(j)
-        out.append(np.array([sc.where(there, x - y, 0.0) for x, y in zip(out[-1], d, strict=True)]))
+    for d in differences:
+        out.append(out[-1] - d)
     return out
 
 
 def too_rough(differences: list[Array], known: Any, qd: Array, h: Any) -> Any:
     """Whether the polynomial (1) does not follow the acceleration: its last term moves the velocity by too much."""
     count = len(differences)
-    last = over_the_step(count).velocity[-1]
-    missed = sc.largest(list(differences[-1])) * (last * h)
-    scale = sc.largest(list(qd)) + h * sc.largest(list(differences[0]))
-    return sc.logical_and(known >= float(count - 1), ROUGH * scale < missed)
+    last, first = differences[-1] * (over_the_step(count).velocity[-1] * h), differences[0] * h
+    return sc.logical_and(known >= float(count), ROUGH**2 * sc.squared([*qd, *first]) < sc.squared(last))
 
 
-def extrapolated(differences: list[Array]) -> Array:
+def extrapolated(differences: list[Array], known: Any) -> Array:
     """The acceleration at the next middle, c_j(1) = 1."""
-    out = differences[0]
-    for d in differences[1:]:
-        out = out + d
-    return out
+    return combine(known_only([1.0] * len(differences), known), differences)
 
 
 def coasted(
-    tree: ClusterTree, q: Array, qd: Array, differences: list[Array], w: Weights, h: Any
+    tree: ClusterTree, q: Array, qd: Array, differences: list[Array], known: Any, w: Weights, h: Any
 ) -> tuple[Array, Array]:
     """Position, not yet closed, and velocity after a step of length h with the acceleration of `differences`."""
-    gained = with_followers(tree, h * combine(w.velocity, differences))
-    shift = h * qd + with_followers(tree, (h * h) * combine(w.position, differences))
+    gained = with_followers(tree, h * combine(known_only(w.velocity, known), differences))
+    shift = h * qd + with_followers(tree, (h * h) * combine(known_only(w.position, known), differences))
     shift = screwed(tree.top, shift, qd + 0.5 * gained, with_followers(tree, differences[0]), h)
     return tree.top.integrate(q, shift), qd + gained

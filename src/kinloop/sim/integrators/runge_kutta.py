@@ -18,7 +18,7 @@ from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive, joint_forces
 from kinloop.sim.integrators.fixed_step import FixedStep
-from kinloop.sim.integrators.history import Past, coasted, extrapolated, read_past, updated, weights
+from kinloop.sim.integrators.history import Past, coasted, extrapolated, read_past, respaced, updated, weights
 from kinloop.sim.integrators.integrator import IntegratorOptions
 from kinloop.sim.on_loops import closed_twice, drivers, projected
 from kinloop.sim.singularity import is_blind, loop_speed
@@ -50,8 +50,11 @@ class RungeKutta(FixedStep):
 
     def memory_size(self, system: System) -> int:
         """Differences of the acceleration at the beginnings of steps, how many are known, step length and controls."""
-        loops = any(c.bends for c in system.tree)
-        return (MEMORY * len(drivers(system.tree)) + 2 + len(system.drive.motors)) if loops else 0
+        remembers = any(c.bends for c in system.tree)
+        return (MEMORY * len(drivers(system.tree)) + 2 + len(system.drive.motors)) if remembers else 0
+
+    def respaced(self, system: System, memory: Array, h: float) -> Array:
+        return respaced(memory, MEMORY, len(drivers(system.tree)), h, since=1.0) if memory.shape[1] else memory
 
     def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
         tree, nq, part = system.tree, len(q), h * (1.0 / self.substeps)
@@ -70,14 +73,15 @@ class RungeKutta(FixedStep):
     def _remembering(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any, moved: Moved) -> Moved:
         """The step, or where accelerations on the way are lost to rounding the one that the steps before lead to."""
         tree, held = system.tree, np.array([h, *u])
-        past = read_past(memory, MEMORY, len(drivers(tree)), held, since=1.0)
+        past = read_past(memory, MEMORY, len(drivers(tree)), held)
         blind = is_blind(moved.nearness, loop_speed(tree, qd), h * (1.0 / self.substeps))
         rates, near = state_rate(tree, system.drive, (q, qd), u)
         a = rates[1][drivers(tree)]
         lost = is_blind(near, loop_speed(tree, qd), h)
-        a = np.array([sc.where(lost, x, y) for x, y in zip(extrapolated(past.differences), a, strict=True)])
-        differences = updated(a, past.differences, past.known)
-        ahead, ahead_qd = coasted(tree, q, qd, differences, weights(len(differences), Fraction(0), Fraction(1)), h)
+        ahead = extrapolated(past.differences, past.known)
+        a = np.array([sc.where(lost, x, y) for x, y in zip(ahead, a, strict=True)])
+        differences, w = updated(a, past.differences), weights(MEMORY + 1, Fraction(0), Fraction(1))
+        ahead, ahead_qd = coasted(tree, q, qd, differences, past.known + 1.0, w, h)
         ahead, correction = closed_twice(tree, ahead)
         unknown = sc.logical_and(blind, past.known < LEAST_KNOWN)
         q_next, qd_next = (

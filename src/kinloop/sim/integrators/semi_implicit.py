@@ -31,20 +31,26 @@ from kinloop.sim.integrators.history import (
     coasted,
     combine,
     extrapolated,
+    known_only,
     over_the_step,
     read_past,
+    respaced,
     to_the_middle,
     too_rough,
     updated,
 )
-from kinloop.sim.on_loops import closed, closed_twice, coordinates, drivers, spanning, with_followers
+from kinloop.sim.integrators.starting import starting_memory
+from kinloop.sim.on_loops import OPEN, closed, closed_twice, coordinates, drivers, spanning, with_followers
 from kinloop.sim.singularity import is_blind, loop_speed, nearness
 from kinloop.sim.smooth_motion import SmoothMotion, accelerate
 from kinloop.sim.stepper import Moved, System
 from kinloop.sim.turning_axes import screwed, transport, turned
 
 ORDER = 6
-"""Order of the smooth step."""
+"""Order of the smooth step on loops, whose accelerations change fast."""
+
+ORDER_OF_TREES = 4
+"""Order of the smooth step without loops: that of a body which turns freely in space (`turning_axes.screwed`)."""
 
 PREDICTED = 3.0
 """From so many known differences on the middle is predicted better than Newton's method could close it."""
@@ -61,6 +67,15 @@ class SemiImplicit(FixedStep):
         impulses = system.contact.size if system.contact else 0
         return _count(system) * len(drivers(system.tree)) + 2 + len(system.drive.motors) + impulses
 
+    def has_start(self, system: System) -> bool:
+        return system.is_smooth and any(c.bends for c in system.tree)
+
+    def starting_memory(self, system: System, q: Array, qd: Array, u: Array, h: Any) -> tuple[Array, Any]:
+        return starting_memory(system, _count(system), q, qd, u, h, system.contact.size if system.contact else 0)
+
+    def respaced(self, system: System, memory: Array, h: float) -> Array:
+        return respaced(memory, _count(system), len(drivers(system.tree)), h, since=0.5)
+
     def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
         past = read_past(memory, _count(system), len(drivers(system.tree)), np.array([h, *u]))
         before = with_followers(system.tree, past.differences[0])
@@ -75,24 +90,29 @@ class SemiImplicit(FixedStep):
         off = qd_mid - spanning(tree, G, coordinates(tree, base, qd_mid))
         blind = is_blind(near, loop_speed(tree, qd), h)
         if any(c.bends for c in tree):
-            ahead = extrapolated(past.differences)
+            ahead = extrapolated(past.differences, past.known)
             a = np.array([sc.where(blind, x, y) for x, y in zip(ahead, a, strict=True)])
             off = np.array([sc.where(blind, 0.0, x) for x in off])
         return _finish(tree, system, q, qd, past, s, here, v_free, middle, a, off, near, u, h)
 
 
+def order(system: System) -> int:
+    """The order of the step in smooth motion."""
+    return ORDER if any(c.bends for c in system.tree) else ORDER_OF_TREES
+
+
 def _count(system: System) -> int:
     """How many differences are kept: all where forces are smooth, else the last acceleration alone."""
-    return ORDER - 1 if system.is_smooth else 1
+    return order(system) - 1 if system.is_smooth else 1
 
 
 def _predicted(tree: ClusterTree, system: System, q: Array, qd: Array, past: Past, h: Any) -> tuple[Array, Array]:
     """Position and spanning velocity at the middle of the step."""
     top, w = tree.top, to_the_middle(len(past.differences))
-    gained = with_followers(tree, h * combine(w.velocity, past.differences))
+    gained = with_followers(tree, h * combine(known_only(w.velocity, past.known), past.differences))
     if not system.is_smooth:
         return closed(tree, top.integrate(q, 0.5 * h * qd))[0], qd + gained
-    shift = 0.5 * h * qd + with_followers(tree, (h * h) * combine(w.position, past.differences))
+    shift = 0.5 * h * qd + with_followers(tree, _bend(past, h))
     shift = screwed(top, shift, qd + 0.5 * gained, with_followers(tree, past.differences[0]), 0.5 * h)
     middle = top.integrate(q, shift)
     return closed(tree, middle, past.known < PREDICTED)[0], qd + gained
@@ -102,8 +122,14 @@ def _drift(tree: ClusterTree, system: System, past: Past, h: Any, s: SmoothMotio
     """What the predicted middle has beyond half a step with the old velocity, in the coordinates of the middle."""
     if not system.is_smooth:
         return np.zeros(tree.nv)
-    w = to_the_middle(len(past.differences))
-    return coordinates(tree, s.kin.embedding, with_followers(tree, (h * h) * combine(w.position, past.differences)))
+    return coordinates(tree, s.kin.embedding, with_followers(tree, _bend(past, h)))
+
+
+def _bend(past: Past, h: Any) -> Array:
+    """What accelerations add to half a step with the old velocity."""
+    w = to_the_middle(len(past.differences)).position
+    out: Array = (h * h) * combine(known_only(w, past.known), past.differences)
+    return out
 
 
 def _at_the_middle(
@@ -136,9 +162,10 @@ def _finish(
     if contact:
         hit = contact(tree, s, middle, here, v_free, _drift(tree, system, past, h, s), past.impulses, h)
         v_next, travel, records, impulses, flying = hit.v, hit.travel, hit.records, hit.impulses, hit.flying
-    differences = updated(a, past.differences, past.known)
+    differences = updated(a, past.differences)
     if system.is_smooth:
-        q_smooth, qd_smooth = coasted(tree, q, qd, differences, over_the_step(len(differences)), h)
+        w = over_the_step(len(differences))
+        q_smooth, qd_smooth = coasted(tree, q, qd, differences, past.known + 1.0, w, h)
         qd_smooth = qd_smooth - off
     if not system.is_smooth or flying is not True:
         travel = 0.5 * h * v_next if travel is None else travel
@@ -153,9 +180,9 @@ def _finish(
             np.array([sc.where(flying, x, y) for x, y in zip(*pair, strict=True)])
             for pair in ((q_smooth, q_plain), (qd_smooth, qd_plain))
         )
-    q_next, correction = closed_twice(tree, q_next)
+    q_next, correction = closed_twice(tree, q_next, OPEN * near * near)
     if system.is_smooth:
-        rough = sc.logical_and(flying, too_rough(differences, past.known, qd[drivers(tree)], h))
+        rough = sc.logical_and(flying, too_rough(differences, past.known + 1.0, qd[drivers(tree)], h))
         correction = sc.where(rough, np.inf, correction)
     kept = differences[: len(past.differences)]
     known = sc.where(flying, sc.minimum(past.known + 1.0, float(len(kept))), 0.0)

@@ -1,0 +1,62 @@
+"""Accelerations before the beginning: those that the exact motion would have had."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kinloop as kl
+from kinloop.sim import Simulator
+from kinloop.sim.integrators.starting import WORTH_KNOWING
+from tests.sim.mechanisms import parallelograms, started, turned
+
+
+def remembered(sim, q, qd, u):
+    """What a row that begins remembers: differences (WORTH_KNOWING, n), how many are known, whether they are lost."""
+    memory, lost = sim.engine.start(q, qd, u, np.array([sim.dt]))
+    n = sim.robot.n_spanning
+    return memory[: WORTH_KNOWING * n].reshape(WORTH_KNOWING, n), memory[5 * n], bool(lost[0])
+
+
+def test_differences_are_those_of_the_motion_before():
+    robot, q, v = started("crank_joint", 8.0)
+    qd, u = robot.spanning_velocity(q, v), np.array([0.4])
+    errors = []
+    for h in (2e-3, 1e-3):
+        # the motion backwards, in half steps: forces that depend on positions and squares of velocities do not mind
+        fine = Simulator(robot, 0.5 * h, integrator="adaptive", tolerance=1e-13)
+        back = fine.rollout(state=fine.state(q, qd=-qd), controls=u, steps=2 * WORTH_KNOWING, record=("q", "qd"))
+        a = np.array([fine.engine.rate(back.q[0, k], -back.qd[0, k], u)[1] for k in range(0, 2 * WORTH_KNOWING, 2)])
+        found, known, lost = remembered(Simulator(robot, h), q, qd, u)
+        assert known == WORTH_KNOWING and not lost
+        want = [a[0], a[0] - a[1], a[0] - 2 * a[1] + a[2]]
+        errors.append(np.max(np.abs(found - want)))
+    assert errors[1] < 1e-4 and 3.5 < np.log2(errors[0] / errors[1]) < 6.5, errors
+
+
+def test_the_first_step_has_the_order_of_those_that_follow():
+    robot, q, v = started("crank_joint", 5.0)
+    ends = [Simulator(robot, h).rollout(q, v, steps=round(0.2 / h)).q[-1] for h in (4e-3, 2e-3, 1e-3)]
+    first, second = (np.max(np.abs(a - b)) for a, b in ((ends[0], ends[1]), (ends[1], ends[2])))
+    assert np.log2(first / second) > 4.0
+
+
+def test_a_fast_crank_keeps_its_energy_from_the_beginning():
+    robot, q, v = started("crank_joint", 20.0)
+    run = Simulator(robot, 1e-3).rollout(q, v, steps=2000, record=("energy", "kinetic_energy"))
+    begin = robot.kinetic_energy(q, v) + robot.potential_energy(q)
+    assert np.max(np.abs(run.energy - begin)) < 2e-6 * np.max(run.kinetic_energy)  # 1.5e-3 with a leapfrog to begin
+
+
+def test_nothing_is_said_where_accelerations_are_lost_to_rounding():
+    robot = parallelograms(1)
+    sim = Simulator(robot, 1e-3)
+    for angle, lost in ((0.3, False), (0.5 * np.pi - 1e-6, True)):
+        found, known, said = remembered(sim, *turned(robot, angle, 3.0), np.zeros(1))
+        assert said is lost and known == (0 if lost else WORTH_KNOWING) and bool(np.any(found)) is not lost
+
+
+@pytest.mark.parametrize("name", ["mini_cheetah", "double_pendulum"])
+def test_trees_begin_without(name):
+    """Their first step is the leapfrog's: no other kernel is made."""
+    assert Simulator(kl.robots.load(name)).engine.start is None
