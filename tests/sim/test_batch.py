@@ -119,7 +119,7 @@ def test_parts_are_counted_and_long_steps_come_back():
     """A row that is braked again takes whole steps again."""
     robot, q, v = started("crank_joint", 10.0)
     sim = Simulator(robot, 1e-3)
-    u = np.zeros((1, 300, 1))
+    u = np.zeros((1, 330, 1))
     u[:, 20:40], u[:, 40:60] = 600.0, -600.0
     run = sim.rollout(state=sim.state(q, v), controls=u, record=("q", "v"))
     fast = np.max(np.abs(run.v)) * 1e-3
@@ -127,6 +127,26 @@ def test_parts_are_counted_and_long_steps_come_back():
     assert run.final.pace[0].tolist() == [1, 0], "whole steps again"
     calm = sim.rollout(state=sim.state(q, v), steps=300)
     assert calm.substeps.tolist() == [0]
+
+
+def test_rows_in_parts_are_bitwise_those_of_single_runs_however_they_are_asked_for():
+    """Rows that hurry at different times are in parts together, some settled and some not; controls change or not."""
+    robot, q, v = started("crank_joint", 10.0)
+    sim = Simulator(robot, 1e-3)
+    u = np.zeros((4, 90, 1))
+    for k, start in enumerate((10, 13, 19, 40)):
+        u[k, start : start + 12] = 500.0
+        u[k, start + 12 : start + 24] = -500.0
+    state = sim.state(q, v * np.ones((4, 1)))
+    many = sim.rollout(state=state, controls=u, record=("q", "qd"))
+    assert np.all(many.substeps > 50) and many.status.tolist() == [1] * 4
+    asked = sim.rollout(state=state, controls=lambda t, s: u[:, min(89, round(float(t) / sim.dt))], steps=90)
+    for k in range(4):
+        one = sim.rollout(state=sim.state(q, v), controls=u[[k]], record=("q", "qd"))
+        for found in (many.q[k], asked.q[k]):
+            np.testing.assert_array_equal(found, one.q[0])
+        np.testing.assert_array_equal(many.final.memory[k], one.final.memory[0])
+        assert many.substeps[k] == one.substeps[0] == asked.substeps[k]
 
 
 def test_a_row_in_parts_touches_no_other():

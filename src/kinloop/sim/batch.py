@@ -33,8 +33,12 @@ FAST = 1e3
 FEWEST = 8
 """Parts to begin with."""
 
-SETTLING = 4
+SETTLING = 16
 """Steps that a row goes on in as many parts after it last needed more; then with fewer and fewer."""
+
+
+AT_ONCE = 1024
+"""Parts of steps that are taken in one kernel call at most, which keeps their records small."""
 
 
 class Batch:
@@ -65,15 +69,17 @@ class Batch:
         self._hold_back()
         self._advance(np.arange(len(self)), u, start, n, recorder, threads)
         while len(waiting := np.flatnonzero(self.watch.has(Status.TOO_LONG))):
-            for group in self._alike(waiting, self.watch.steps, self.parts):
-                done = int(self.watch.steps[group[0]])
-                self._in_parts(group, u[group, 0 if u.shape[1] == 1 else done - start], done, recorder, threads)
+            for group in self._alike(waiting, self.watch.steps, self.parts, self.unsettled):
+                self._in_parts(group, self._left(u, group, start), recorder, threads)
             self._hold_back()
             whole = waiting[self.watch.has(Status.RUNNING)[waiting] & (self.watch.steps < self.until[:, 0])[waiting]]
             for group in self._alike(whole, self.watch.steps):
                 done = int(self.watch.steps[group[0]])
-                rest = u[group] if u.shape[1] == 1 else u[group, done - start :]
-                self._advance(group, rest, done, start + n - done, recorder, threads)
+                self._advance(group, self._left(u, group, start), done, start + n - done, recorder, threads)
+
+    def _left(self, u: Array, group: Array, start: int) -> Array:
+        """What is left of the controls u, which begin at step `start`, for rows that all are at the same step."""
+        return u[group] if u.shape[1] == 1 else u[group, int(self.watch.steps[group[0]]) - start :]
 
     def _begin(self, u: Array) -> None:
         """Let rows that have no past remember what it would have been."""
@@ -111,42 +117,59 @@ class Batch:
         self.state.put(k, state)
         recorder.store(self.engine, k, start, every, kept)
 
-    def _in_parts(self, k: Array, u: Array, done: int, recorder: Recorder, threads: int | None) -> None:
-        """Take one step of rows k, all in as many equal parts. Rows that fail try more, or stop for good."""
-        parts, before = self._first_parts(k), self.state.at(k)
-        anew = self.unsettled[k] == SETTLING  # a memory with which a step failed is doubtful
-        before.put(anew, self._remembering(before.at(anew), u[anew], self.dt / parts))
+    def _in_parts(self, k: Array, u: Array, recorder: Recorder, threads: int | None) -> None:
+        """Steps of rows k that are alike, in equal parts: one, or as many as the rows stay unsettled.
+
+        Rows that fail go up to their last whole step, and will try more parts or stop for good.
+        """
+        if self.parts[k[0]] == 1:
+            self.unsettled[k], parts, n = SETTLING, FEWEST, SETTLING
+        elif n := int(self.unsettled[k[0]]):
+            parts = int(self.parts[k[0]])
+        else:
+            parts, n = max(2, int(self.parts[k[0]] / GROWTH)), 1
+        left = int(self.until[k[0], 0] - self.watch.steps[k[0]])
+        before, n = self.state.at(k), max(1, min(n, left, AT_ONCE // parts))
+        if self.unsettled[k[0]] == SETTLING:  # a memory with which a step failed is doubtful
+            before = self._remembering(before, u[:, 0], self.dt / parts)
+        good, whole, where = self._take(k, before, u, n, parts, recorder, threads)
+        for group in self._alike(np.flatnonzero(~good & (whole > 0)), whole):
+            some = int(whole[group[0]])
+            self._take(k[group], before.at(group), u[group], some, parts, recorder, threads)
+        self._try_more(k[~good], parts, where.at(~good))
+
+    def _take(
+        self, k: Array, before: StepState, u: Array, n: int, parts: int, recorder: Recorder, threads: int | None
+    ) -> tuple[Array, Array, StepState]:
+        """n steps of rows k, each in so many parts: which rows came through, how many steps they took, and to where.
+
+        Rows that came through are moved on.
+        """
         watch = before.watch.copy()
-        Watch.of(watch).status[:] = Status.RUNNING
-        until, h = Watch.of(watch).steps[:, None] + float(parts), self.dt / parts
-        keep = recorder.keep(self.engine)
-        after, kept = self.engine.advance(before._replace(watch=watch), u[:, None], until, h, parts, 1, keep, threads)
+        named = Watch.of(watch)
+        named.status[:] = Status.RUNNING
+        until, total, first = named.steps[:, None] + float(n * parts), n * parts, int(named.steps[0])
+        given, keep = before._replace(watch=watch), recorder.keep(self.engine)
+        controls = u[:, :1] if u.shape[1] == 1 else np.repeat(u[:, :n], parts, axis=1)
+        after, kept = self.engine.advance(given, controls, until, self.dt / parts, total, 1, keep, threads)
         found = Watch.of(after.watch)
-        good = found.has(Status.RUNNING)
-        found.steps[:] = Watch.of(before.watch).steps + 1.0
-        self.state.put(k[good], after.at(good))
-        self.substeps[k[good]] += parts
-        self.unsettled[k[good]] = np.maximum(0, self.unsettled[k[good]] - 1)
-        self.parts[k[good]] = parts
-        self._try_more(k[~good], parts, after.at(~good))
-        settled = k[good][(self.unsettled[k[good]] == 0) & (self.parts[k[good]] <= 2)]
-        self.parts[settled] = 1
-        recorder.store(self.engine, k[good], done, 1, recorder.over_parts({name: x[good] for name, x in kept.items()}))
+        good, whole = found.has(Status.RUNNING), (found.steps - first) // parts
+        found.steps[:] = first + float(n)
+        done = k[good]
+        self.state.put(done, after.at(good))
+        self.substeps[done] += total
+        self.unsettled[done] = np.maximum(0, self.unsettled[done] - n)
+        self.parts[done] = 1 if parts <= 2 and not np.any(self.unsettled[done]) else parts
+        recorder.store(self.engine, done, first, 1, recorder.over_parts({a: x[good] for a, x in kept.items()}, parts))
+        return good, whole, after
 
     def _try_more(self, k: Array, parts: int, where: StepState) -> None:
         """Rows k failed in so many parts, at these states."""
         self.unsettled[k] = SETTLING
         self.parts[k] = int(np.ceil(GROWTH * parts))
+        self.watch.status[k] = Status.TOO_LONG
         if parts > MOST_PARTS:
             self.watch.status[k] = np.where(self._fast(where), Status.DIVERGED, Status.OPEN)
-
-    def _first_parts(self, k: Array) -> int:
-        """In how many parts to try: as many as before, or fewer once the rows have settled in them."""
-        parts = int(self.parts[k[0]])
-        if parts == 1:
-            self.unsettled[k] = SETTLING
-            return FEWEST
-        return parts if np.any(self.unsettled[k]) else max(2, int(parts / GROWTH))
 
     def _fast(self, state: StepState) -> Array:
         """Which rows were stopped by their speed, not by their loops."""
@@ -156,4 +179,6 @@ class Batch:
         """The states of all rows, from which they go on as if nothing had been read."""
         time, ok = self.began + self.watch.steps * self.dt, self.watch.has(Status.RUNNING)
         pace = np.stack([self.parts, self.unsettled], axis=1)
-        return State(self.state.q.copy(), self.state.qd.copy(), time, ok, self.state.memory.copy(), pace)
+        whole = np.all(ok & (self.parts == 1) & (self.watch.steps > 0.0))
+        q, qd, memory = self.state.q.copy(), self.state.qd.copy(), self.state.memory.copy()
+        return State(q, qd, time, ok, memory, pace, self.dt if whole else 0.0)

@@ -18,7 +18,9 @@ from kinloop.scalar import Array
 from kinloop.sim.on_loops import closed_twice, projected
 from kinloop.sim.singularity import loop_speed, nearness
 from kinloop.sim.smooth_motion import spanning_kinetic_energy, state_rate
+from kinloop.sim.status import Status
 from kinloop.sim.stepper import StepMethod, Stepper, StepState, System
+from kinloop.sim.watch import Watch
 
 if TYPE_CHECKING:
     from kinloop.sim.integrators.integrator import Integrator
@@ -125,7 +127,7 @@ class Engine:
         error: Array = self.loop_errors(q)
         return error
 
-    def respaced(self, memory: Array, h: float) -> Array:
+    def _respaced(self, memory: Array, h: float) -> Array:
         """What batch rows remember (B, n), for steps of length h from now on."""
         return self._method.respaced(self.system, memory, h) if self._method else memory
 
@@ -146,7 +148,8 @@ class Engine:
         Steps are h long. Rows stop where they have taken `until` (B, 1) steps in all; outputs are kept after
         every `every`-th step.
         """
-        state = state._replace(memory=self.respaced(state.memory, h))
+        running = Watch.of(state.watch).has(Status.RUNNING)[:, None]  # others wait, or have stopped
+        state = state._replace(memory=np.where(running, self._respaced(state.memory, h), state.memory))
         state = StepState(*map(np.ascontiguousarray, state))
         held = u.shape[1] == 1
         out = self.step.iterate(

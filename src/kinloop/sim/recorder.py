@@ -60,10 +60,14 @@ class Recorder:
         for name, x in self._values(engine, {name: x[:, pick] for name, x in kept.items()}).items():
             self._array(name, x)[np.ix_(k, slots)] = x
 
-    def over_parts(self, kept: dict[str, Array]) -> dict[str, Array]:
-        """What is recorded of one step that was taken in parts, from the outputs of all parts (rows, parts, ...)."""
+    def over_parts(self, kept: dict[str, Array], parts: int) -> dict[str, Array]:
+        """What is recorded of steps (rows, steps, ...), from outputs of all their parts (rows, steps * parts, ...)."""
         rules: dict[str, Callable[..., Array]] = {"contact_force": np.mean, "joint_impulse": np.sum, "residual": np.max}
-        return {name: rules[name](x, axis=1, keepdims=True) if name in rules else x[:, -1:] for name, x in kept.items()}
+        out = {}
+        for name, x in kept.items():
+            grouped = x.reshape(len(x), x.shape[1] // parts, parts, *x.shape[2:])
+            out[name] = rules[name](grouped, axis=2) if name in rules else grouped[:, :, -1]
+        return out
 
     def put(self, batch: Batch, k: int, due: Array, found: Sequence[Array]) -> None:
         """States x = (q, qd) of row k at the steps `due`; what is missing repeats the last one."""

@@ -74,7 +74,7 @@ class Simulator:
         self.contact = self._contact(contacts, limits, iterations)
         system = System(framed(robot.tree), self.drive, self.contact)
         self.engine = Engine(robot, system, self.method)
-        self._beginning = begin_watch(0)
+        self._fixed = begin_watch(0), np.ones((0, 1)), np.ones((0, 1))  # inputs of a single step that never change
 
     def _contact(self, contacts: Sequence[ContactPoint | str] | None, limits: bool, iterations: int) -> Contact | None:
         candidates = find_candidates(self.robot, contacts) if self.ground is not None else []
@@ -156,22 +156,18 @@ class Simulator:
 
     def _direct(self, state: State, u: Array) -> State | None:
         """One step by a single call of the kernel; None if some batch row needs more than that."""
-        engine, rows = self.engine, len(state)
-        if isinstance(engine.step, Interpreted) or not state.ok.all() or (state.pace[:, 0] > 1).any():
+        step, rows = self.engine.step, len(state)
+        if state.h != self.dt or isinstance(step, Interpreted) or not state.ok.all():
             return None
-        if engine.start is not None and not np.all(np.any(state.memory, axis=1)):
+        if len(self._fixed[0]) != rows:
+            self._fixed = begin_watch(rows), np.ones((rows, 1)), np.full((rows, 1), self.dt)
+        watch, until, h = self._fixed
+        given = (state.q, state.qd, watch, state.memory, u, until, h)
+        found = dict(zip(step.outputs, step(*([x[0] for x in given] if rows == 1 else given)), strict=True))
+        if not Watch.of(found["watch_next"]).has(Status.RUNNING).all():
             return None
-        memory = engine.respaced(state.memory, self.dt)
-        if len(self._beginning) != rows:
-            self._beginning = begin_watch(rows)
-        until, h = np.ones((rows, 1)), np.full((rows, 1), self.dt)
-        given = [state.q, state.qd, self._beginning, memory, u, until, h]
-        found = engine.step(*([x[0] for x in given] if rows == 1 else given))
-        out = dict(zip(engine.step.outputs, found, strict=True))
-        if not Watch.of(out["watch_next"]).has(Status.RUNNING).all():
-            return None
-        q, qd, memory = (out[f"{name}_next"].reshape(rows, -1) for name in ("q", "qd", "memory"))
-        return State(q, qd, state.t + self.dt, state.ok, memory, state.pace)
+        q, qd, memory = (found[f"{name}_next"].reshape(rows, -1) for name in ("q", "qd", "memory"))
+        return State(q, qd, state.t + self.dt, state.ok, memory, state.pace, self.dt)
 
     def rollout(
         self,

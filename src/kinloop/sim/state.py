@@ -18,7 +18,7 @@ class State:
 
     `ok` is False for a batch row that has stopped for good. `memory` (B, n) is what the integrator remembers of
     the last steps (accelerations, impulses), `pace` (B, 2) in how many parts a row takes its steps, and for how many
-    more at least.
+    more at least. `h` is the length of the last step, if all rows took it whole, else 0.
     """
 
     q: Array
@@ -27,6 +27,7 @@ class State:
     ok: Array
     memory: Array
     pace: Array = field(default_factory=lambda: np.zeros((0, 2), dtype=int))
+    h: float = 0.0
 
     def __post_init__(self) -> None:
         if len(self.pace) != len(self.q):
@@ -41,4 +42,5 @@ class State:
 
     def repeated(self, rows: int) -> State:
         """The first batch row, so many times."""
-        return State(*(np.repeat(x[:1], rows, axis=0) for x in self.arrays()))
+        q, qd, t, ok, memory, pace = (np.repeat(x[:1], rows, axis=0) for x in self.arrays())
+        return State(q, qd, t, ok, memory, pace, self.h if len(self) == 1 else 0.0)
