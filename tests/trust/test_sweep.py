@@ -26,14 +26,15 @@ STEPS = (1e-4, 1e-3, 1e-2, 1e-1)
 COUNT = 5
 """Steps of a run."""
 
-FAR = 10.0
-"""Motions beyond this [rad, m] may be chaotic: they are judged by their energy alone."""
+FAR = 30.0
+"""Rows whose joints go a longer way [rad, m] may be chaotic (where they do, the adaptive integrator does not agree with
+itself at another tolerance): they are judged by their energy alone."""
 
 SUPPLIED = {"semi_implicit": 5e-2, "rk4": 1e-4, "adaptive": 1e-6}
 """How well (1) holds, relative to the largest of kinetic energy and work."""
 
 HALVED = {"semi_implicit": 5e-2, "rk4": 1e-4, "adaptive": 1e-6}
-"""How well runs agree with those of half the step length, relative to the way they went."""
+"""How well runs agree with those of half the step length, relative to how far they came; twice that at dt = 0.1."""
 
 SMALL = ["four_bar", "slider_crank", "rssr"]
 ZOO = [*SMALL, "six_bar", "bennett", "bricard", "planar_leg_linkage", "four_bar_chain", "stewart", "wishbone", "rocker",
@@ -111,12 +112,13 @@ def judge(name: str, integrator: str, dt: float, torques, seeds) -> None:
     )
     _, half = run(robot, integrator, 0.5 * dt, torques, seeds, 2 * COUNT)
     path = np.max(np.abs(r.q - rows.q[:, None]), axis=(1, 2))
-    near = well & (half.status == Status.RUNNING) & (path < FAR)
+    way = dt * np.sum(np.max(np.abs(r.qd), axis=2), axis=1)
+    near = well & (half.status == Status.RUNNING) & (way < FAR)
     for _ in range(int(np.sum(well & ~near))):
         drop("row of the sweep that went too far to be compared with its halved steps: judged by its energy")
     apart = np.max(np.abs(half.q[:, 1::2] - r.q), axis=(1, 2)) / (1e-3 + path)
     worst = int(np.argmax(np.where(near, apart, 0.0)))
-    assert not near[worst] or apart[worst] < HALVED[integrator], (
+    assert not near[worst] or apart[worst] < HALVED[integrator] * (2.0 if dt == 0.1 else 1.0), (
         f"{what}: {apart[worst]:.1e} from halved steps under {np.max(rows.u[worst])}"
     )
 
