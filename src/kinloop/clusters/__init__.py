@@ -9,12 +9,14 @@ sampling            closed configurations in general position; what is typical o
 mobility            whether the velocities that loops leave free lead anywhere
 tree                Cluster, ClusterTree, and how a mechanism becomes one
 state_faults        what keeps positions from being a configuration of the robot
-assembly            closed configurations of a whole robot: the nearest, a neutral one, random ones
+assembly            closed configurations of a whole robot: the nearest, a neutral one; how well conditioned they are
+random_configurations  closed configurations at random, where a robot is tested
 stacked_transforms  the papers' stacked matrices, to look at and to test against
 """
 
-from kinloop.clusters.assembly import close, conditioning, loop_errors, neutral, random_closed
+from kinloop.clusters.assembly import close, conditioning, loop_errors, neutral
 from kinloop.clusters.charts import Chart
+from kinloop.clusters.random_configurations import random_closed
 from kinloop.clusters.tree import Cluster, ClusterTree, Embedding, grow
 
 __all__ = [
