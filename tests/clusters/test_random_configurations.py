@@ -122,6 +122,20 @@ def test_limits_of_dependent_joints_are_kept(limits):
     assert np.ptp(Q[:, 1]) > 0.6 * min(limits[1] - limits[0], 1.0)
 
 
+@pytest.mark.parametrize("limits", [(0.5, 2.4), (-2.4, -0.5)])
+def test_sides_are_changed_where_limits_are_on_the_other(limits):
+    """Drawn flat, between two sides, and beyond its limits: one of the two is not where `neutral` moves off to."""
+    b = kl.Builder("flat")
+    b.body("crank", **SOLID, axis="y")
+    b.body("coupler", "crank", **SOLID, axis="y", at=(0.4, 0, 0))
+    b.body("rocker", **SOLID, axis="y", at=(1.0, 0, 0), lower=limits[0], upper=limits[1])
+    b.loop("pin", "coupler", "rocker", "revolute", axis="y", at=(1.0, 0, 0), at_successor=(0.4, 0, 0))
+    tree = grow(b.mechanism())
+    Q = draws(tree, 30)
+    assert np.all((Q[:, 2] >= limits[0]) & (Q[:, 2] <= limits[1])) and np.ptp(Q[:, 2]) > 0.5
+    assert nearness(framed(tree), Q[0]) > 0.1
+
+
 def test_limits_can_be_left_alone():
     tree = grow(parallel_bars((0.1, 0.1)).mechanism())
     assert np.ptp(draws(tree, 20, limits=False)[:, 1]) > 1.5

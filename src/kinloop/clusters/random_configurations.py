@@ -9,17 +9,16 @@ robot is assembled, and dependent joints keep their limits too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from kinloop.clusters.assembly import neutral
 from kinloop.clusters.charts import RANK_TOLERANCE, TINY
-from kinloop.clusters.closing import TOLERANCE, close_parts, residual
+from kinloop.clusters.closing import TOLERANCE, close_parts
+from kinloop.clusters.joint_ranges import beyond_limits, draw_joints, within_turns
 from kinloop.clusters.tree import Cluster, ClusterTree
-from kinloop.model.loops import LoopClosure, stacked_rows
-from kinloop.model.topology import Topology
+from kinloop.model.loops import stacked_rows
 from kinloop.scalar import Array
 
 LEAST_MARGIN = 0.2
@@ -42,9 +41,6 @@ TARGETS = 20
 
 REACHES = (1.0, 0.6, 0.36, 0.2, 0.1)
 """Parts of the way to targets, tried in turn where constrained loops must close around them."""
-
-UNHURT = 1e-9
-"""A turn of 2 pi that opens loops by less [m, rad] changes nothing."""
 
 
 class Place(NamedTuple):
@@ -78,7 +74,7 @@ def random_closed(tree: ClusterTree, rng: np.random.Generator, limits: bool = Tr
     about zero or 1 m of a slide without ends. So are the independent coordinates of a cluster, as far as the way to
     them from the neutral configuration is free; the others follow.
     """
-    base = tree.once(_start)
+    base = tree.once(_start, limits)
     if not tree.top.mechanism.constrained:
         return _drawn(tree, base, rng, limits, 1.0)
     found: list[tuple[tuple[float, float], Array]] = []
@@ -93,7 +89,7 @@ def random_closed(tree: ClusterTree, rng: np.random.Generator, limits: bool = Tr
 def _drawn(tree: ClusterTree, base: Array, rng: np.random.Generator, limits: bool, reach: float) -> Array:
     """All joints and clusters at random, each for itself, within a part `reach` of the way to their targets."""
     top = tree.top
-    q = _target(top, range(len(top)), base, rng, limits, reach)
+    q = draw_joints(top, range(len(top)), base, rng, limits, reach)
     for c in tree.clusters:
         if c.parts:
             found = _random_cluster(tree, c, base, rng, limits, reach)
@@ -102,66 +98,34 @@ def _drawn(tree: ClusterTree, base: Array, rng: np.random.Generator, limits: boo
     return q
 
 
-def _start(tree: ClusterTree) -> Array:
-    """The neutral configuration with its angles within a turn."""
-    return _wrapped(tree.top, tree.top.mechanism.closures, range(len(tree.top)), tree.once(neutral))
-
-
-def _target(
-    top: Topology, bodies: Sequence[int], base: Array, rng: np.random.Generator, limits: bool, reach: float
-) -> Array:
-    """q with the joints of some bodies at random: drawn, and then brought to a part `reach` of the way from base."""
-    q = base.copy()
-    for i in bodies:
-        kind, at = top.types[i], top.q_of[i]
-        drawn = kind.random(rng)
-        if limits and _limited(top, i):
-            drawn = np.array([rng.uniform(*_range(top, i))])
-        q[at] = drawn if reach == 1.0 else kind.integrate(base[at], reach * kind.difference(base[at], drawn))
+def _start(tree: ClusterTree, limits: bool) -> Array:
+    """Where all ways begin: the neutral configuration, but for clusters that are not good there."""
+    top, rng = tree.top, np.random.default_rng(0)
+    q = within_turns(top, top.mechanism.closures, range(len(top)), tree.once(neutral))
+    if not top.mechanism.constrained:
+        for c in tree.clusters:
+            q = _better(tree, c, q, rng, limits) if c.parts and c.m else q
     return q
 
 
-def _limited(top: Topology, i: int) -> bool:
-    joint = top.joints[i]
-    return joint.type.nq == joint.type.nv == 1 and bool(np.isfinite([joint.lower, joint.upper]).any())
+def _better(tree: ClusterTree, c: Cluster, q: Array, rng: np.random.Generator, limits: bool) -> Array:
+    """q where one cluster is good there; else with the cluster at the best place found.
 
-
-def _range(top: Topology, i: int) -> tuple[float, float]:
-    """Where a joint with limits is drawn: between them, over one turn at most, the one about zero if it can be."""
-    lower, upper = top.joints[i].lower, top.joints[i].upper
-    slides = top.types[i].slides()[0]
-    most = (upper - lower if np.isfinite(upper - lower) else 1.0) if slides else 2 * np.pi
-    if upper - lower <= most:
-        return lower, upper
-    low = min(max(-most / 2, lower), upper - most)
-    return low, low + most
-
-
-def _beyond(top: Topology, bodies: Sequence[int], q: Array) -> float:
-    """How far the joint worst off is beyond its limits [rad, m]."""
-    out = [
-        max(top.joints[i].lower - x, x - top.joints[i].upper)
-        for i in bodies
-        if _limited(top, i)
-        for x in q[top.q_of[i]]
-    ]
-    return max(0.0, *out) if out else 0.0
-
-
-def _wrapped(top: Topology, parts: Sequence[LoopClosure], bodies: Sequence[int], q: Array) -> Array:
-    """q with the angles of joints without limits in (-pi, pi], but for those whose turns a coupling counts."""
-    for i in bodies:
-        kind = top.types[i]
-        if kind.nq != kind.nv or _limited(top, i):
-            continue
-        for k, slides in zip(range(top.q_of[i].start, top.q_of[i].stop), kind.slides(), strict=True):
-            turns = np.ceil((q[k] - np.pi) / (2 * np.pi))
-            if not slides and turns:
-                trial = q.copy()
-                trial[k] -= 2 * np.pi * turns
-                change = stacked_rows(top, parts, (), trial).phi - stacked_rows(top, parts, (), q).phi
-                q = trial if residual(change) < UNHURT else q
-    return q
+    Ways from where it is come first. If none leads to a good place it may have to change sides: a flat four-bar that is
+    drawn beyond its limits.
+    """
+    best = _place(tree, c, q, limits)
+    for attempt in range(2 * TARGETS):
+        if best.good:
+            break
+        target = draw_joints(tree.top, c.bodies, best.q, rng, limits, 1.0)
+        places = [place for _, place in _way(tree, c, best, target, limits)]
+        if attempt >= TARGETS:
+            closed, error = close_parts(tree.top, c.parts, c.dofs, target)
+            if error <= TOLERANCE:
+                places.append(_finished(tree, c, closed, limits))
+        best = min(places, key=lambda x: (x.beyond, -x.margin))
+    return best.q
 
 
 def _random_cluster(
@@ -171,7 +135,7 @@ def _random_cluster(
     start = _place(tree, c, base, limits)
     best = start
     for _ in range(TARGETS if c.m else 0):
-        found = _on_the_way(tree, c, start, _target(tree.top, c.bodies, base, rng, limits, reach), rng, limits)
+        found = _on_the_way(tree, c, start, draw_joints(tree.top, c.bodies, base, rng, limits, reach), rng, limits)
         if found is start:
             continue
         if best is start or (found.beyond, -found.margin) < (best.beyond, -best.margin):
@@ -185,25 +149,37 @@ def _on_the_way(
     tree: ClusterTree, c: Cluster, start: Place, target: Array, rng: np.random.Generator, limits: bool
 ) -> Place:
     """The target, or if the way there is not free a random point of the part that is; `start` if no step is."""
-    top = tree.top
-    steps = [top.types[i].difference(start.q[top.q_of[i]], target[top.q_of[i]]) for i in c.bodies]
-    way = np.concatenate(steps)[list(c.chart.independent)]
+    passed = _way(tree, c, start, target, limits)
+    end, place = passed[-1]
+    if 0.0 < end < 1.0:
+        # uniform in the volume of a cone: as likely far out as there is room there
+        t = end * rng.uniform() ** (1 / c.m)
+        before, place = max((x for x in passed if x[0] <= t), key=lambda x: x[0])
+        place = _step(tree, c, place, (t - before) * _straight(tree, c, start.q, target), limits) or place
+    return place if place is start else _finished(tree, c, place.q, limits)
+
+
+def _way(tree: ClusterTree, c: Cluster, start: Place, target: Array, limits: bool) -> list[tuple[float, Place]]:
+    """Places on the way from start towards the target, as far as it is free, and the parts of it covered there."""
+    straight = _straight(tree, c, start.q, target)
     passed, t, h = [(0.0, start)], 0.0, 1.0 if c.linear else FIRST
     while t < 1.0 and h >= max(SHORTEST, END * t):
         after = min(t + h, 1.0)
-        there = _step(tree, c, passed[-1][1], (after - t) * way, limits)
+        there = _step(tree, c, passed[-1][1], (after - t) * straight, limits)
         if there is None:
             h = h / 2
         else:
             t, h = after, min(1.5 * h, LONGEST)
             passed.append((t, there))
-    if t < 1.0:
-        # uniform in the volume of a cone: as likely far out as there is room there
-        s = t * rng.uniform() ** (1 / c.m)
-        before, place = max((x for x in passed if x[0] <= s), key=lambda x: x[0])
-        passed.append((s, _step(tree, c, place, (s - before) * way, limits) or place))
-    place = passed[-1][1]
-    return place if place is start else _finished(tree, c, place.q, limits)
+    return passed
+
+
+def _straight(tree: ClusterTree, c: Cluster, q: Array, target: Array) -> Array:
+    """The step of the independent coordinates that leads from q to the target."""
+    top = tree.top
+    steps = [top.types[i].difference(q[top.q_of[i]], target[top.q_of[i]]) for i in c.bodies]
+    step: Array = np.concatenate(steps)[list(c.chart.independent)]
+    return step
 
 
 def _step(tree: ClusterTree, c: Cluster, here: Place, dy: Array, limits: bool) -> Place | None:
@@ -222,12 +198,12 @@ def _step(tree: ClusterTree, c: Cluster, here: Place, dy: Array, limits: bool) -
 def _finished(tree: ClusterTree, c: Cluster, q: Array, limits: bool) -> Place:
     """The place at q, closed as well as it can be, with angles within a turn."""
     q, _ = close_parts(tree.top, c.parts, c.dofs, q)
-    return _place(tree, c, _wrapped(tree.top, c.parts, c.bodies, q), limits)
+    return _place(tree, c, within_turns(tree.top, c.parts, c.bodies, q), limits)
 
 
 def _place(tree: ClusterTree, c: Cluster, q: Array, limits: bool) -> Place:
     K = tree.rows(c, q).K
-    return Place(q, K, *margin_and_side(tree, c, K), _beyond(tree.top, c.bodies, q) if limits else 0.0)
+    return Place(q, K, *margin_and_side(tree, c, K), beyond_limits(tree.top, c.bodies, q) if limits else 0.0)
 
 
 def margin_and_side(tree: ClusterTree, c: Cluster, K: Array) -> tuple[float, float]:
@@ -270,9 +246,9 @@ def _with_constrained_loops(
     q, error = close_parts(top, closures, dofs, q)
     if not error <= TOLERANCE:
         return (np.inf, np.inf), base
-    q = _wrapped(top, closures, bodies, q)
+    q = within_turns(top, closures, bodies, q)
     usual, here = (np.linalg.svd(stacked_rows(top, closures, dofs, x).K, compute_uv=False) for x in (base, q))
     rank = int(np.sum(usual > RANK_TOLERANCE))
     margin = [float(np.min(here[:rank] / usual[:rank], initial=1.0))]
     margin += [_place(tree, c, q, limits).margin for c in tree.clusters if c.parts]
-    return (_beyond(top, bodies, q) if limits else 0.0, max(0.0, LEAST_MARGIN - min(margin))), q
+    return (beyond_limits(top, bodies, q) if limits else 0.0, max(0.0, LEAST_MARGIN - min(margin))), q
