@@ -35,7 +35,7 @@ are forgotten are on disk still."""
 
 TRACED = ("errors.py", "scalar", "linear", "spatial", "model", "clusters", "algorithms")
 """The rooms of kinloop that a trace of a robot can reach. A change in one of them is a change of every kernel's key;
-a change elsewhere, in the viewer or in a reader of files, is not. `tests/test_kernels.py` keeps the list complete."""
+a change elsewhere, in the viewer or in a reader of files, is not. `tests/test_kernel_sources.py` keeps it whole."""
 
 
 class Interpreted:

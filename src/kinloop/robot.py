@@ -58,7 +58,6 @@ class Robot:
         self.mechanism, self.tree, self.backend = tree.top.mechanism, tree, backend
         self.kernels = Kernels(tree, backend)
         self._states = StateCheck(self.kernels, check)
-        self._neutral: Array | None = None
 
     def __repr__(self) -> str:
         return (
@@ -125,12 +124,14 @@ class Robot:
 
     def neutral(self) -> Array:
         """A closed q, nearest to all joints at zero where that is not singular."""
-        if self._neutral is None:
-            self._neutral = neutral(self.tree)
-        return self._neutral.copy()
+        return self.tree.once(neutral).copy()
 
     def random_state(self, rng: np.random.Generator | int | None = None) -> tuple[Array, Array]:
-        """A random closed (q, v)."""
+        """A random closed (q, v) to test at: well conditioned, within limits, angles without limits in (-pi, pi].
+
+        Not uniform over all that is closed: independent coordinates are uniform within limits (else over a turn or 1 m)
+        where loops can follow from `neutral` without a dead centre, or somewhere on that way. v is standard normal.
+        """
         rng = np.random.default_rng(rng)
         return random_closed(self.tree, rng), rng.normal(size=self.nv)
 

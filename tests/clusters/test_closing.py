@@ -29,7 +29,7 @@ def worst(tree, q) -> float:
 
 
 def test_tolerances_are_ordered_from_rounding_to_open():
-    order = [closing.ROUNDING, closing.FINISHED, closing.EXACT, closing.CONVERGED, closing.TOLERANCE]
+    order = [closing.ROUNDING, closing.FINISHED, closing.CONVERGED, closing.TOLERANCE]
     assert order == sorted(order)
 
 

@@ -1,4 +1,4 @@
-"""Samples of closed configurations: in general position, found once, and what they say of rows and coordinates."""
+"""Samples of closed configurations: in general position, and what they say of rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from helpers import mechanisms
 
 import kinloop as kl
-from kinloop.clusters import loop_errors, random_closed, sampling
+from kinloop.clusters import loop_errors, random_closed
 from kinloop.clusters.charts import rank_of
 from kinloop.clusters.closing import TOLERANCE
 from kinloop.clusters.sampling import closure_pattern, row_weights, sample_closed, samples
@@ -83,30 +83,3 @@ def test_ratios_of_zero_count_as_possible_entries():
     c = tree.clusters[0]
     found = samples(tree.top, c.parts, c.bodies, c.dofs, 0)
     assert np.all(closure_pattern(tree.top, c.parts, c.dofs, found[0]))
-
-
-def test_what_is_typical_is_found_once_and_shared_by_all_charts(monkeypatch):
-    robot = kl.robots.load("four_bar")
-    tree = robot.tree
-    assert tree.with_charts({}).samples is tree.samples is tree.with_topology(tree.top).samples
-    first = tree.samples.scales
-    other = kl.Robot(robot.mechanism).tree.samples
-    assert other is not tree.samples
-    monkeypatch.setattr(sampling, "close_parts", None)
-    assert tree.with_charts({}).samples.scales is first
-
-
-def test_a_loop_without_freedom_has_plain_scales():
-    locked = [r for r in mechanisms(8, seed=860, kind="locked") if any(not c.m for c in r.tree.loop_clusters)]
-    assert locked
-    for r in locked:
-        for c in r.tree.loop_clusters:
-            if not c.m:
-                np.testing.assert_array_equal(r.tree.samples.scales[c.index], np.ones(len(c.dofs)))
-
-
-def test_scales_tell_how_far_coordinates_move():
-    """In a parallelogram crank, coupler and rocker turn by the same angle."""
-    scales = kl.robots.load("four_bar").tree.samples.scales[0]
-    assert np.all(scales > 0)
-    assert np.max(scales) / np.min(scales) < 3.0

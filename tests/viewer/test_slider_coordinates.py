@@ -5,6 +5,7 @@ import pytest
 
 import kinloop as kl
 from kinloop.viewer.slider_coordinates import Coordinates
+from kinloop.viewer.tour_motion import tour
 
 
 @pytest.mark.parametrize("name", ["tello", "four_bar", "bennett", "slider_crank", "stewart"])
@@ -35,7 +36,7 @@ def test_a_coordinate_stays_where_a_step_would_open_the_loop(monkeypatch):
     robot = kl.robots.load("four_bar")
     c = Coordinates(robot)
     before = c.q
-    monkeypatch.setattr(type(robot), "integrate", lambda self, q, step: q + 1e-5)
+    monkeypatch.setattr(type(robot), "integrate", lambda self, q, step: q + 1e-3)
     assert not c.move(0, c.value(0) + 0.05)
     assert c.q is before
 
@@ -57,3 +58,24 @@ def test_sliders_reach_as_far_as_joints_do_else_a_turn_or_a_metre():
     assert reach == expected and len(reach) == 7
     c.q[c.names.index("turning_joint")] = 4.0
     assert c.limits(c.names.index("turning_joint")) == (-np.pi, 4.0), "a slider holds where its coordinate is"
+
+
+def four_bar_out_of_plane(off: float) -> kl.Robot:
+    """A flat four-bar whose last pin is drawn `off` [m] beside the plane, as files with few digits do."""
+    b = kl.Builder("four_bar_out_of_plane")
+    solid = {"mass": 1.0, "inertia": (0.1, 0.1, 0.1)}
+    b.body("crank", **solid, axis="y")
+    b.body("coupler", "crank", **solid, axis="y", at=(0, 0, 0.4))
+    b.body("rocker", **solid, axis="y", at=(1.0, 0, 0))
+    b.loop("pin", "coupler", "rocker", "spherical", at=(1.1, off, 0), at_successor=(0, 0, 0.6))
+    return kl.Robot(b.mechanism())
+
+
+def test_what_counts_as_closed_elsewhere_is_closed_for_sliders_and_tours():
+    """This loop closes to 1e-6 m, as well as it is drawn, and cannot do better."""
+    robot = four_bar_out_of_plane(1e-6)
+    c = Coordinates(robot)
+    assert 1e-8 < np.max(robot.loop_error(c.q)) < 1e-5
+    assert c.move(0, c.value(0) + 0.2)
+    _, Q = tour(robot, 0.5)
+    assert np.ptp(Q[:, 0]) > 1e-2

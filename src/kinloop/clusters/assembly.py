@@ -1,4 +1,4 @@
-"""Closed configurations of a whole robot: the nearest, a neutral one, random ones."""
+"""Closed configurations of a whole robot: the nearest, a neutral one; how well charts are conditioned there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from kinloop.clusters.charts import TINY
-from kinloop.clusters.closing import CONVERGED, EXACT, TOLERANCE, close_parts, residual
+from kinloop.clusters.closing import TOLERANCE, close_parts, residual
 from kinloop.clusters.sampling import sample_closed
 from kinloop.clusters.tree import Cluster, ClusterTree
 from kinloop.errors import LoopNotClosed
@@ -17,9 +17,6 @@ from kinloop.scalar import Array
 
 REGULAR = 1e3
 """Conditioning beyond which a neutral configuration is moved off: too near a singular one to start from."""
-
-USABLE = 1e6
-"""Conditioning beyond which a random configuration is drawn again: half the digits would be lost there."""
 
 
 def loop_errors(tree: ClusterTree, q: Array) -> dict[str, float]:
@@ -143,39 +140,3 @@ def neutral(tree: ClusterTree, seed: int = 0) -> Array:
 
 def _singular(tree: ClusterTree, c: Cluster, q: Array) -> bool:
     return conditioning(ClusterTree(tree.top, [c]), q) > REGULAR
-
-
-def random_closed(tree: ClusterTree, rng: np.random.Generator, limit: float = USABLE) -> Array:
-    """A random closed q, spread as widely as the loops allow, where the charts are well conditioned."""
-    top, base = tree.top, neutral(tree)
-    q = top.random(rng)
-    for c in tree.clusters:
-        if c.parts:
-            q = _random_cluster(tree, c, q, base, rng, limit)
-    closed, error = _close_constrained(tree, q)
-    return closed if error < CONVERGED else _close_constrained(tree, base)[0]
-
-
-def _random_cluster(
-    tree: ClusterTree, c: Cluster, q: Array, base: Array, rng: np.random.Generator, limit: float
-) -> Array:
-    top = tree.top
-    for attempt in range(60):
-        trial = q.copy()
-        if attempt >= 10:
-            # starts drawn ever closer to the assembled neutral configuration
-            step = np.zeros(top.n_spanning)
-            step[list(c.dofs)] = rng.normal(size=len(c.dofs)) * 0.93 ** (attempt - 10)
-            near = top.integrate(base, step)
-            for i in c.bodies:
-                trial[top.q_of[i]] = near[top.q_of[i]]
-        elif attempt:
-            again = top.random(rng)
-            for i in c.bodies:
-                trial[top.q_of[i]] = again[top.q_of[i]]
-        trial, error = close_parts(top, c.parts, c.dofs, trial)
-        if error < EXACT and conditioning(ClusterTree(top, [c]), trial) < limit:
-            return trial
-    for i in c.bodies:
-        q[top.q_of[i]] = base[top.q_of[i]]
-    return q

@@ -29,9 +29,6 @@ files disagree with themselves by 5e-6."""
 CONVERGED = 1e-10
 """What Newton's rounds leave [m, rad] where they have converged: far above rounding, far below any other end."""
 
-EXACT = 1e-12
-"""What random configurations leave open at most [m, rad], so that laws can be tested on them to the last digits."""
-
 ROUNDING = 1e-15
 """A residual or a step this small is zero but for rounding."""
 
@@ -50,9 +47,15 @@ FINISHED = 1e-13
 
 
 def close_parts(
-    top: Topology, parts: Sequence[LoopClosure], dofs: Sequence[int], q: Array, rounds: int = 100
+    top: Topology,
+    parts: Sequence[LoopClosure],
+    dofs: Sequence[int],
+    q: Array,
+    rounds: int = 100,
+    enough: float = 0.0,
 ) -> tuple[Array, float]:
-    """The closed configuration near q, moving only `dofs`, and the largest residual left."""
+    """The closed configuration near q, moving only `dofs`, and the largest residual left: as small as it gets, or
+    `enough` [m, rad]."""
     dofs = list(dofs)
     bodies = sorted({top.body_of[d] for d in dofs})
     q = top.moved(bodies, q, np.zeros(top.n_spanning))
@@ -60,7 +63,7 @@ def close_parts(
     damping, stalled = 0.0, 0
     for _ in range(rounds):
         error = residual(rows.phi)
-        if error == 0.0 or not np.isfinite(error) or (stalled >= 3 and error > TOLERANCE):
+        if error <= enough or not np.isfinite(error) or (stalled >= 3 and error > TOLERANCE):
             break
         step = np.zeros(top.n_spanning)
         step[dofs] = -_damped_step(rows.K, rows.phi, damping)

@@ -10,13 +10,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from kinloop.clusters.charts import pivots
+from kinloop.clusters.charts import TINY, pivots
 from kinloop.clusters.tangent_frame import LoopTurn, TangentFrame
 from kinloop.clusters.tree import Cluster, ClusterTree
 from kinloop.scalar import Array
 
 SLOWEST = 1e-2
 """Coordinates that move less than this part of the fastest one count as so fast: loops may hold them altogether."""
+
+VANISHING, DEPENDENT = 1e-9, 1e-6
+"""Where scales are measured: norms of rows that are zero; singular values, relative to the largest, of rows that
+depend on others."""
 
 RANK_TOLERANCE = 1e-4
 """Weighted rows below this add no rank: as `charts.RANK_TOLERANCE`, for the rows a loop adds to those before it."""
@@ -90,8 +94,8 @@ def coordinate_scales(samples: Sequence[Array]) -> Array:
     sizes = []
     for K in samples:
         norm = np.linalg.norm(K, axis=1, keepdims=True)
-        _, s, Vt = np.linalg.svd(np.where(norm > 1e-9, K / np.maximum(norm, 1e-300), 0.0))
-        rank = int(np.sum(s > 1e-6 * max(s[0], 1e-300))) if len(s) else 0
+        _, s, Vt = np.linalg.svd(np.where(norm > VANISHING, K / np.maximum(norm, TINY), 0.0))
+        rank = int(np.sum(s > DEPENDENT * max(s[0], TINY))) if len(s) else 0
         sizes.append(np.linalg.norm(Vt[rank:], axis=0))
     usual = np.sqrt(np.mean(np.square(sizes), axis=0))
     if not np.any(usual):  # nothing moves, and every coordinate is its own unit

@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.clusters.charts import TINY, rank_of
-from kinloop.clusters.closing import CONVERGED, TOLERANCE, close_parts, residual
+from kinloop.clusters.charts import rank_of
+from kinloop.clusters.closing import TOLERANCE, close_parts, residual
 from kinloop.errors import LoopNotClosed
 from kinloop.model.loops import LoopClosure, stacked_rows
 from kinloop.model.topology import Topology
 from kinloop.scalar import Array
 
-if TYPE_CHECKING:
-    from kinloop.clusters.tree import Cluster
-
 STARTS = (0.1, 0.3, 0.6, 1.0, 2.0)
 """How far from the first closed configuration others are looked for [rad, m]."""
 
-SPREAD = 24
-"""Further configurations sought for what is typical of a cluster."""
-
 NEVER = 1e-11
 """Entries of K below this are zero by structure, not by chance."""
-
-VANISHING, DEPENDENT, STUCK = 1e-9, 1e-6, 1e-6
-"""Where scales are measured: norms of rows that are zero; singular values, relative to the largest, of rows that
-depend on others; scales, relative to the largest, of coordinates that the loops hold fast."""
 
 
 class Sample(NamedTuple):
@@ -125,48 +114,3 @@ def closure_pattern(top: Topology, parts: Sequence[LoopClosure], dofs: Sequence[
             pattern[row : row + len(block), [place[d] for d in columns]] = True
         row += len(block)
     return pattern
-
-
-class LoopSamples:
-    """What is typical of every loop cluster of a mechanism, whatever its charts; found once, when first asked for."""
-
-    def __init__(self, top: Topology, clusters: Sequence[Cluster]) -> None:
-        self._top, self._clusters = top, clusters
-
-    @cached_property
-    def jacobians(self) -> dict[int, list[Array]]:
-        """K of every loop cluster at closed configurations, spread as widely as its loops allow."""
-        top, rng = self._top, np.random.default_rng(0)
-        out: dict[int, list[Array]] = {}
-        for c in self._clusters:
-            if not c.tied or c.linear:
-                continue
-            near = sample_closed(top, c.parts, c.bodies, c.dofs, 0)
-            found = list(near)
-            for k in range(SPREAD):
-                step = np.zeros(top.n_spanning)
-                step[list(c.dofs)] = rng.normal(size=len(c.dofs)) * (0.5, 1.0, 2.0)[k % 3]
-                q, error = close_parts(top, c.parts, c.dofs, top.integrate(near[k % len(near)], step))
-                if error < CONVERGED:
-                    found.append(q)
-            out[c.index] = [stacked_rows(top, c.parts, c.dofs, q).K for q in found]
-        return out
-
-    @cached_property
-    def scales(self) -> dict[int, Array]:
-        """How much each coordinate of a loop cluster moves where all are free to: the unit to measure it in."""
-        return {k: _scales(Ks) for k, Ks in self.jacobians.items()}
-
-
-def _scales(Ks: list[Array]) -> Array:
-    sizes = []
-    for K in Ks:
-        norm = np.linalg.norm(K, axis=1, keepdims=True)
-        _, s, Vt = np.linalg.svd(np.where(norm > VANISHING, K / np.maximum(norm, TINY), 0.0))
-        rank = int(np.sum(s > DEPENDENT * max(s[0], TINY))) if len(s) else 0
-        sizes.append(np.linalg.norm(Vt[rank:], axis=0))
-    typical = np.sqrt(np.mean(np.square(sizes), axis=0))
-    if not np.any(typical):  # a loop without freedom: nothing moves, and every coordinate is its own unit
-        return np.ones(len(typical))
-    scales: Array = np.maximum(typical, STUCK * np.max(typical, initial=TINY))
-    return scales

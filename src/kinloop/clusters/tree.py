@@ -12,7 +12,7 @@ import numpy as np
 from kinloop.clusters.charts import Chart, choose, rank_of
 from kinloop.clusters.grouping import group
 from kinloop.clusters.mobility import check_mobility
-from kinloop.clusters.sampling import LoopSamples, closure_pattern, row_weights, samples
+from kinloop.clusters.sampling import closure_pattern, row_weights, samples
 from kinloop.errors import ModelError
 from kinloop.model.loops import LoopClosure, LoopRows, stacked_rows
 from kinloop.model.mechanism import Mechanism
@@ -82,15 +82,11 @@ class Embedding(NamedTuple):
 
 
 class ClusterTree:
-    """A mechanism cut into clusters that form a tree, with a chart for every cluster.
+    """A mechanism cut into clusters that form a tree, with a chart for every cluster."""
 
-    `samples` tell what is typical of its loops; trees that differ in charts or parameters only share them.
-    """
-
-    def __init__(self, top: Topology, clusters: Sequence[Cluster], samples: LoopSamples | None = None) -> None:
+    def __init__(self, top: Topology, clusters: Sequence[Cluster]) -> None:
         self.top = top
         self.clusters = tuple(clusters)
-        self.samples = LoopSamples(top, self.clusters) if samples is None else samples
         self.nv = sum(c.m for c in clusters)
         self.cluster_of = {i: c.index for c in clusters for i in c.bodies}
         self._made: dict[tuple[Any, ...], Any] = {}
@@ -185,11 +181,11 @@ class ClusterTree:
     def with_charts(self, charts: dict[int, Chart]) -> ClusterTree:
         """The same tree with other charts in some clusters."""
         clusters = [replace(c, chart=charts.get(c.index, c.chart)) for c in self.clusters]
-        return ClusterTree(self.top, clusters, self.samples)
+        return ClusterTree(self.top, clusters)
 
     def with_topology(self, top: Topology) -> ClusterTree:
         """The same clusters and charts with other parameters."""
-        return ClusterTree(top, self.clusters, self.samples)
+        return ClusterTree(top, self.clusters)
 
     @property
     def independent_dofs(self) -> list[int]:

@@ -20,9 +20,6 @@ STEPS = 200
 ARRIVED = 1e-9
 """A coordinate so near to its target is there [rad, m]."""
 
-CLOSED = 1e-8
-"""Loops that stand wider open than this after a step could not follow it [m, rad]."""
-
 JUMP = 20 * STRIDE
 """A position that changes by more in one step has jumped to another branch [rad, m]."""
 
@@ -70,7 +67,7 @@ class Coordinates:
             before = self.value(k)
             try:
                 q = self.robot.integrate(self.q, step)
-                self.robot.check_closed(q, CLOSED)
+                self.robot.check_closed(q)
             except KinloopError:
                 return False
             if not np.all(np.isfinite(q)) or np.max(np.abs(q - self.q)) > JUMP:

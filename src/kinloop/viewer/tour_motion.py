@@ -7,7 +7,6 @@ import numpy as np
 from kinloop.errors import KinloopError
 from kinloop.robot import Robot
 from kinloop.scalar import Array
-from kinloop.viewer.slider_coordinates import CLOSED
 
 AMPLITUDE = 0.3
 """How far the coordinates go [rad, m]."""
@@ -35,7 +34,7 @@ def _ahead(robot: Robot, q: Array, step: Array) -> Array:
     """q after a step of its independent coordinates; q itself where the loops do not let it through."""
     try:
         ahead = robot.integrate(q, step)
-        robot.check_closed(ahead, CLOSED)
+        robot.check_closed(ahead)
     except KinloopError:
         return q
     # a loop that jumps to another branch goes much farther than its rates say

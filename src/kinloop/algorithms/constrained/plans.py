@@ -35,7 +35,7 @@ def sample_states(tree: ClusterTree, placed: Sequence[Placed]) -> list[tuple[Arr
     rng = np.random.default_rng(20231)
     out = []
     for _ in range(SAMPLES):
-        q = random_closed(tree, rng)
+        q = random_closed(tree, rng, limits=False)
         if loops:
             q, _ = close_parts(top, parts, range(top.n_spanning), q)
         out.append((q, rng.normal(size=tree.nv)))
