@@ -52,12 +52,14 @@ def test_steps_may_be_taken_in_any_portions():
 def test_a_row_that_stopped_before_stays_stopped():
     sim = Simulator(pendulum(), 1e-3)
     state = sim.state(np.zeros((2, 1)), np.ones((2, 1)))
-    state.ok[1] = False
+    state.status[1] = Status.OPEN
     batch = sim.batch(state)
     batch.advance(np.zeros((2, 1, 1)), 0, 10, silent(sim, 10, 2), None)
     end = batch.read()
     assert end.ok.tolist() == [True, False] and batch.watch.steps.tolist() == [10.0, 0.0]
     assert end.q[1] == 0.0 and end.q[0] != 0.0
+    assert end.status.tolist() == [Status.RUNNING, Status.OPEN], "for the reason for which it stopped"
+    assert batch.reasons == ["", "had stopped at t = 0 s, before this rollout began"]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
