@@ -49,6 +49,23 @@ def test_steps_may_be_taken_in_any_portions():
             np.testing.assert_array_equal(a, b)
 
 
+def test_rows_that_go_in_parts_do_so_in_any_portions():
+    robot, q, v = started("crank_joint", 200.0)
+    sim = Simulator(robot, 1e-3)
+    state, u = sim.state(q, v * np.array([[1.0], [0.05]])), np.zeros((2, 1, sim.nu))
+    ends = []
+    for cuts in ([40], [1, 38, 1], [13, 27]):
+        batch, done = sim.batch(state), 0
+        for n in cuts:
+            batch.advance(u, done, n, silent(sim, 40, 2), None)
+            done += n
+        assert batch.substeps[0] > 100 and batch.substeps[1] == 0
+        ends.append(batch.read())
+    for end in ends[1:]:
+        for a, b in zip(end.arrays(), ends[0].arrays(), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
 def test_a_row_that_stopped_before_stays_stopped():
     sim = Simulator(pendulum(), 1e-3)
     state = sim.state(np.zeros((2, 1)), np.ones((2, 1)))

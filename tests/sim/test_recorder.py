@@ -61,6 +61,13 @@ def test_a_stopped_row_keeps_its_last_values():
     assert run.stopped[1] == pytest.approx(7e-3) and np.all(np.diff(run.q[0, :, 0]) != 0)
 
 
+def test_a_row_that_stops_after_steps_in_parts_keeps_its_last_values_too():
+    run = Simulator(pendulum(), 1e-3).rollout(np.zeros(1), None, [1e8], steps=12)
+    last = round(run.stopped[0] / 1e-3)
+    assert run.status[0] == Status.DIVERGED and 1 < last < 12 and run.substeps[0] > 0
+    assert np.all(np.diff(run.q[:last, 0]) > 0) and np.all(run.q[last:] == run.final.q) and run.final.q > 1.0
+
+
 def test_contact_is_recorded_step_by_step():
     sim = box_on(Plane())
     run = sim.rollout(level(0.05), None, steps=30, record=CONTACT, every=10)

@@ -80,8 +80,11 @@ def test_a_saved_rollout_goes_on_as_the_unsaved_one(tmp_path, case, ending):
     if case == "stopped":
         assert first.final.status.tolist() == [Status.RUNNING, Status.DIVERGED]
     loaded = kl.sim.load(first.save(tmp_path / f"run.{ending}"))
-    same(sim.rollout(state=first.final, controls=u, steps=25), sim.rollout(state=loaded.final, controls=u, steps=25))
+    rest = sim.rollout(state=loaded.final, controls=u, steps=25)
+    same(sim.rollout(state=first.final, controls=u, steps=25), rest)
     if sim.integrator != "adaptive":
+        whole = sim.rollout(state=state, controls=u, steps=55)
+        np.testing.assert_array_equal(rest.q, whole.q[:, 30:], err_msg="as if it had never stopped")
         for a, b in zip(sim.step(first.final).arrays(), sim.step(loaded.final).arrays(), strict=True):
             np.testing.assert_array_equal(a, b)
 

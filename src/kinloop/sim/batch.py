@@ -73,7 +73,8 @@ class Batch:
             for group in self._alike(waiting, self.watch.steps, self.parts, self.unsettled):
                 self._in_parts(group, self._left(u, group, start), recorder, threads)
             self._hold_back()
-            whole = waiting[self.watch.has(Status.RUNNING)[waiting] & (self.watch.steps < self.until[:, 0])[waiting]]
+            # rows that go on with whole steps, and rows that have stopped, whose last state is recorded from now on
+            whole = waiting[~self.watch.has(Status.TOO_LONG)[waiting] & (self.watch.steps < self.until[:, 0])[waiting]]
             for group in self._alike(whole, self.watch.steps):
                 done = int(self.watch.steps[group[0]])
                 self._advance(group, self._left(u, group, start), done, start + n - done, recorder, threads)

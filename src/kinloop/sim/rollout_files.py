@@ -1,7 +1,7 @@
 """Files of rollouts: arrays by name and a description, written to `.npz` or `.parquet`, and read with suspicion.
 
-A file is read as if anyone had written it: nothing in it is run, what it says of sizes is checked before memory is taken,
-and what is read must have the digest that was written with it. Whatever is wrong with it is one kind of error.
+A file is read as if anyone had written it: nothing in it is run, what it says of sizes is checked before memory is
+taken, and what is read must have the digest that was written with it. Whatever is wrong with it is one kind of error.
 """
 
 from __future__ import annotations
