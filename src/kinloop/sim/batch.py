@@ -181,7 +181,6 @@ class Batch:
         self.watch.status[k], self.watch.nearest[k] = found.status, min(self.watch.nearest[k], found.near)
         self.reasons[k] = f"stopped at t = {self.began[k] + done * self.dt:.9g} s, in step {done + 1:.0f}: {found.why}"
 
-
     def read(self) -> State:
         """The states of all rows, from which they go on as if nothing had been read."""
         time, status = self.began + self.watch.steps * self.dt, self.watch.status.astype(int)
