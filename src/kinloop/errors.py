@@ -32,6 +32,10 @@ class NotAState(KinloopError, ValueError):
     """Positions that are no configuration of the robot: a quaternion that is not of unit length."""
 
 
+class NotARollout(KinloopError, ValueError):
+    """A file that holds no saved rollout, or a damaged one."""
+
+
 class LoopNotClosed(KinloopError, ValueError):
     """A configuration in which a loop stands open, or cannot be closed."""
 

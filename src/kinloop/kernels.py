@@ -248,11 +248,11 @@ class Kernels:
         """A kernel by its key, or by its graph where a part of the robot is written outside kinloop."""
         if not own:
             return compiler.compile_function(trace(), name=name, **options)
-        parts = (name, self._facts, charts_key(self.tree) if charts else None, key)
+        parts = (name, self.digest, charts_key(self.tree) if charts else None, key)
         return compiler.load_or_compile(parts, trace, name=name, sources=(*TRACED, *sources), **options)
 
     @functools.cached_property
-    def _facts(self) -> str:
+    def digest(self) -> str:
         """Digest of the mechanism and of what its users' functions compute."""
         return parts_digest((facts(self.tree.top.mechanism), function_digests(self.tree)))
 

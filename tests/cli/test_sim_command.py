@@ -1,6 +1,7 @@
 """`kinloop sim`: what is run, what is written; one line for every mistake."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import kinloop as kl
 from kinloop.cli import sim_command
 from kinloop.cli.sim_command import GroundOptions, OutputOptions, StepOptions, make_simulator
 from kinloop.errors import MethodError
+from kinloop.sim import Motor
 
 
 def test_sim_prints_figures_and_writes_arrays_and_a_page(run, tmp_path, rows):
@@ -44,11 +46,28 @@ def test_a_held_robot_stands_on_a_slope(summary, tmp_path):
     )  # fmt: skip
     last = float(lines["contact force, most and last"][0].split(", ")[1])
     assert last == pytest.approx(87.4, abs=2.0)
+    most = float(lines["contact force, most and last"][0].split(", ")[0])
     data = kl.sim.load(tmp_path / "run.npz")
+    shown = np.linalg.norm(data["contact_force"].sum(axis=1), axis=1).max()
+    assert most == pytest.approx(data.peaks["contact_force"][0], abs=0.06)
+    assert most > 2.0 * shown, "the blow of the landing falls between two recorded states"
+    assert "contact force at most" in (tmp_path / "run.html").read_text(encoding="utf-8")
     assert np.min(data["gap"]) > -1e-4
     w, _, y, _ = data["q"][-1, 3:7]
     assert np.degrees(2 * np.arctan2(y, w)) == pytest.approx(-10.0, abs=2.0)
     assert (tmp_path / "run.html").stat().st_size > 500_000
+
+
+def test_rows_that_stop_say_why(run, monkeypatch):
+    monkeypatch.setattr(sim_command, "motor_setup", pushing)
+    status, out, _ = run("sim", "double_pendulum", "--time", "0.05", "--batch", "2", "--integrator", "semi_implicit")
+    assert status == 0 and "rows, from 0 s on: 2 diverged" in out
+    assert "row 1 stopped at t = 0 s, in step 1: " in out and "look for forces that are too large" in out
+
+
+def pushing(robot, q, options):
+    """Motors that tear the robot to pieces."""
+    return SimpleNamespace(motors=[Motor(robot.independent_names[0])], controls=np.array([1e13]), words="torn")
 
 
 def test_everything_is_written(run, tmp_path):

@@ -49,15 +49,34 @@ def test_steps_may_be_taken_in_any_portions():
             np.testing.assert_array_equal(a, b)
 
 
+def test_rows_that_go_in_parts_do_so_in_any_portions():
+    robot, q, v = started("crank_joint", 200.0)
+    sim = Simulator(robot, 1e-3)
+    state, u = sim.state(q, v * np.array([[1.0], [0.05]])), np.zeros((2, 1, sim.nu))
+    ends = []
+    for cuts in ([40], [1, 38, 1], [13, 27]):
+        batch, done = sim.batch(state), 0
+        for n in cuts:
+            batch.advance(u, done, n, silent(sim, 40, 2), None)
+            done += n
+        assert batch.substeps[0] > 100 and batch.substeps[1] == 0
+        ends.append(batch.read())
+    for end in ends[1:]:
+        for a, b in zip(end.arrays(), ends[0].arrays(), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
 def test_a_row_that_stopped_before_stays_stopped():
     sim = Simulator(pendulum(), 1e-3)
     state = sim.state(np.zeros((2, 1)), np.ones((2, 1)))
-    state.ok[1] = False
+    state.status[1] = Status.OPEN
     batch = sim.batch(state)
     batch.advance(np.zeros((2, 1, 1)), 0, 10, silent(sim, 10, 2), None)
     end = batch.read()
     assert end.ok.tolist() == [True, False] and batch.watch.steps.tolist() == [10.0, 0.0]
     assert end.q[1] == 0.0 and end.q[0] != 0.0
+    assert end.status.tolist() == [Status.RUNNING, Status.OPEN], "for the reason for which it stopped"
+    assert batch.reasons == ["", "had stopped at t = 0 s, before this rollout began"]
 
 
 @pytest.mark.parametrize("threads", [1, 2])

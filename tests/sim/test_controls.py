@@ -14,7 +14,7 @@ NU = 2
 
 
 def states(rows):
-    return State(np.arange(rows)[:, None] * 1.0, *(np.zeros((rows, 1)),), np.zeros(rows), np.ones(rows, bool),
+    return State(np.arange(rows)[:, None] * 1.0, *(np.zeros((rows, 1)),), np.zeros(rows), np.ones(rows, int),
                  np.zeros((rows, 0)))  # fmt: skip
 
 
@@ -63,19 +63,53 @@ def test_a_function_stays_a_function_and_its_answer_is_checked():
 
     u, steps, _ = as_controls(control, 3, states(2), NU)
     assert u is control and steps == 3
-    assert np.array_equal(ask(u, 2.0, states(2), NU), [[[0.0, 0.0]], [[2.0, 2.0]]])
-    assert ask(lambda t, s: np.ones(NU), 0.0, states(4), NU).shape == (4, 1, NU)
+    assert np.array_equal(ask(u, 2.0, np.zeros(2), states(2), NU), [[[0.0, 0.0]], [[2.0, 2.0]]])
+    assert ask(lambda t, s: np.ones(NU), 0.0, np.zeros(4), states(4), NU).shape == (4, 1, NU)
     with pytest.raises(KinloopError, match="u must have shape"):
-        ask(lambda t, s: 1.0, 0.0, states(1), NU)
+        ask(lambda t, s: 1.0, 0.0, np.zeros(1), states(1), NU)
 
 
-def test_controls_may_be_a_function_of_time_and_state():
-    sim = Simulator(pendulum(), 1e-3)
-    seen = []
+@pytest.mark.parametrize("integrator", ["semi_implicit", "rk4", "adaptive"])
+def test_a_function_is_asked_at_the_time_of_the_states(integrator):
+    sim, seen = Simulator(pendulum(), 1e-2, integrator=integrator), []
+
+    def control(t, state):
+        seen.append((t, state.t.copy()))
+        return np.cos(40.0 * t) - 0.1 * state.qd
+
+    whole = sim.rollout(np.array([0.5]), None, control, steps=12)
+    seen.clear()
+    first = sim.rollout(np.array([0.5]), None, control, steps=5)
+    rest = sim.rollout(state=first.final, controls=control, steps=7)
+    assert all(isinstance(t, float) and t == times[0] for t, times in seen)
+    np.testing.assert_allclose([t for t, _ in seen], 1e-2 * np.arange(12), atol=1e-15)
+    np.testing.assert_allclose(rest.q[0], whole.q[5:], rtol=0, atol=1e-9, err_msg="as if it had not stopped")
+    held = sim.rollout(np.array([0.5]), None, [[np.cos(40.0 * (k * 1e-2))] for k in range(12)])
+    free = sim.rollout(np.array([0.5]), None, lambda t, state: [np.cos(40.0 * t)], steps=12)
+    np.testing.assert_array_equal(held.q, free.q, err_msg="a function is a table that is made on the way")
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit", "adaptive"])
+def test_rows_that_began_at_different_times_are_asked_at_theirs(integrator):
+    sim, seen = Simulator(pendulum(), 1e-2, integrator=integrator), []
+
+    def control(t, state):
+        seen.append(np.array(t))
+        return np.asarray(t).reshape(-1, 1) * np.ones((2, 1))
+
+    state = sim.state(np.full((2, 1), 0.5), t=[0.0, 3.0])
+    both = sim.rollout(state=state, controls=control, steps=3)
+    np.testing.assert_allclose(seen, [[0.0, 3.0], [0.01, 3.01], [0.02, 3.02]])
+    alone = sim.rollout(state=sim.state(np.array([0.5]), t=3.0), controls=lambda t, state: [t], steps=3)
+    np.testing.assert_array_equal(both.q[1], alone.q[0])
+
+
+def test_the_time_goes_on_when_a_row_has_stopped():
+    sim, seen = Simulator(pendulum(), 1e-2), []
 
     def control(t, state):
         seen.append(t)
-        return -0.1 * state.qd
+        return np.array([[0.0], [1e12]])
 
-    r = sim.rollout(np.array([0.5]), None, control, steps=10)
-    assert len(seen) == 10 and np.all(np.isfinite(r.q))
+    run = sim.rollout(np.zeros((2, 1)), None, control, steps=4)
+    assert run.diverged.tolist() == [False, True] and np.allclose(seen, [0.0, 0.01, 0.02, 0.03])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kinloop import sim
+from kinloop.errors import NotARollout
 
 
 class Touch:
@@ -29,6 +30,6 @@ def test_a_saved_rollout_cannot_run_code(tmp_path, kind):
             np.save(file, trap)
         else:
             pickle.dump(Touch(canary), file)
-    with pytest.raises(ValueError):
+    with pytest.raises(NotARollout, match=r"'run.npz' is no rollout that Rollout.save wrote, or is damaged"):
         sim.load(path)
     assert not canary.exists()

@@ -61,6 +61,13 @@ def test_a_stopped_row_keeps_its_last_values():
     assert run.stopped[1] == pytest.approx(7e-3) and np.all(np.diff(run.q[0, :, 0]) != 0)
 
 
+def test_a_row_that_stops_after_steps_in_parts_keeps_its_last_values_too():
+    run = Simulator(pendulum(), 1e-3).rollout(np.zeros(1), None, [1e8], steps=12)
+    last = round(run.stopped[0] / 1e-3)
+    assert run.status[0] == Status.DIVERGED and 1 < last < 12 and run.substeps[0] > 0
+    assert np.all(np.diff(run.q[:last, 0]) > 0) and np.all(run.q[last:] == run.final.q) and run.final.q > 1.0
+
+
 def test_contact_is_recorded_step_by_step():
     sim = box_on(Plane())
     run = sim.rollout(level(0.05), None, steps=30, record=CONTACT, every=10)
@@ -69,6 +76,47 @@ def test_contact_is_recorded_step_by_step():
     assert run.contact_force[-1, :, 2].sum() == pytest.approx(2.0 * 9.81, rel=1e-6)
     flying = ball(Plane()).rollout(level(1.1), None, steps=3, record=("contact_force", "gap"))
     assert not np.any(flying.contact_force) and np.all(np.diff(flying.gap[:, 0]) < 0)
+
+
+def test_peaks_are_taken_over_all_steps():
+    sim = box_on(Plane())
+    options = {"steps": 120, "record": ("contact_force", "gap", "residual", "qd", "loop_error")}
+    v = np.array([0.3, -2.0, 0.1, 0.0, 0.0, -2.0])
+    full, some, none = (sim.rollout(level(0.1), v, **options, every=n) for n in (1, 50, 1000))
+    forces = np.linalg.norm(full.contact_force.sum(axis=1), axis=1)
+    assert np.max(forces) > 10.0 * np.max(np.linalg.norm(some.contact_force.sum(axis=1), axis=1)), "a blow in between"
+    for run in (full, some, none):
+        assert run.peaks.keys() == {"turning", "contact_force", "penetration", "residual"}
+        assert run.peaks["contact_force"][0] == pytest.approx(np.max(forces), rel=1e-12)
+        assert run.peaks["penetration"][0] == max(0.0, -np.min(full.gap))
+        assert run.peaks["residual"][0] == np.max(full.residual)
+        assert run.peaks["turning"][0] >= np.max(np.abs(full.qd[:, :3])) * (1.0 - 1e-12)
+        assert run.peaks["turning"][0] < 1.2 * np.max(np.abs(full.qd[:, :3]))
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit", "rk4", "adaptive"])
+def test_peaks_of_linkages_are_those_of_every_row(integrator):
+    robot, q, v = started("rocker_joint")
+    sim = Simulator(robot, 1e-3, integrator=integrator)
+    speeds = v * [[1.0], [0.6]]
+    full, last = (sim.rollout(q, speeds, steps=100, record=("qd", "loop_error"), every=n) for n in (1, 100))
+    assert full.peaks.keys() == {"turning", "loop_error"}
+    for run in (full, last):
+        np.testing.assert_allclose(run.peaks["loop_error"], full.peaks["loop_error"], rtol=0, atol=3e-16)
+        assert np.all(run.peaks["loop_error"] >= np.max(full.loop_error, axis=(1, 2)) - 3e-16)
+        assert np.all(run.peaks["loop_error"] < 1e-12)
+    fastest = np.max(np.abs(full.qd), axis=(1, 2))
+    start = np.max(np.abs(sim.state(q, speeds).qd), axis=1)
+    np.testing.assert_allclose(last.peaks["turning"], np.maximum(fastest, start), rtol=1e-2)
+    assert np.all(last.peaks["turning"] > 1.02 * np.max(np.abs(last.qd), axis=(1, 2))), "the last state is slower"
+
+
+def test_peaks_count_in_steps_that_are_taken_in_parts():
+    robot, q, v = started("crank_joint", 200.0)
+    run = Simulator(robot, 1e-3).rollout(q, v, steps=60, record=("qd",), every=60)
+    fine = Simulator(robot, 1e-5).rollout(q, v, steps=6000, record=("qd",))
+    assert run.substeps[0] > 100
+    np.testing.assert_allclose(run.peaks["turning"][0], np.max(np.abs(fine.qd)), rtol=1e-3)
 
 
 def test_times_go_on_from_the_state():

@@ -8,7 +8,7 @@ import pytest
 import kinloop as kl
 from kinloop.errors import KinloopError
 from kinloop.sim import ContactPoint, Plane, Simulator
-from kinloop.sim.rollout import checked_path
+from kinloop.sim.rollout_files import checked_path
 from tests.sim.mechanisms import started
 
 RECORD = ["q", "v", "energy", "loop_error"]
@@ -32,17 +32,25 @@ def ball():
     return sim.rollout(q, None, steps=6, record=[*RECORD, "contact_force", "gap", "residual"], every=2)
 
 
+def same(loaded, r):
+    """Both are the same, to the bit and to the word."""
+    data = loaded.arrays()
+    assert data.keys() == r.arrays().keys()
+    for name, x in r.arrays().items():
+        assert data[name].dtype == x.dtype, name
+        np.testing.assert_array_equal(data[name], x, err_msg=name, strict=True)
+    words = ("reasons", "single", "info")
+    assert all(getattr(loaded, name) == getattr(r, name) for name in words) and loaded.final.made_by == r.final.made_by
+    assert loaded.records.keys() == r.records.keys() and loaded.peaks.keys() == r.peaks.keys()
+
+
 @pytest.mark.parametrize("ending", ["npz", "parquet"])
 @pytest.mark.parametrize("make", [four_bars, ball])
 def test_what_is_saved_is_loaded(tmp_path, make, ending):
     if ending == "parquet":
         pytest.importorskip("pyarrow", reason="pyarrow is not installed: nothing to write Parquet with")
     r = make()
-    data = kl.sim.load(r.save(tmp_path / "deep" / f"run.{ending}"))
-    assert data.keys() == r.arrays().keys()
-    for name, x in r.arrays().items():
-        assert data[name].dtype == x.dtype, name
-        np.testing.assert_array_equal(data[name], x, err_msg=name, strict=True)
+    same(kl.sim.load(r.save(tmp_path / "deep" / f"run.{ending}")), r)
 
 
 def test_parquet_is_a_table_anyone_can_read(tmp_path):
@@ -79,7 +87,7 @@ def test_tables_of_others_are_refused(tmp_path):
     with pytest.raises(KinloopError, match=r"'other.parquet' was not written by Rollout.save"):
         kl.sim.load(path)
     path.write_bytes(b"no table")
-    with pytest.raises(KinloopError, match=r"'other.parquet' is not a Parquet file"):
+    with pytest.raises(KinloopError, match=r"'other.parquet' is not a Parquet file, or is damaged"):
         kl.sim.load(path)
     robot = kl.robots.load("four_bar")
     r = Simulator(robot, 1e-3).rollout(steps=2, every=5)
@@ -109,7 +117,8 @@ def test_one_state_leaves_out_the_axis_of_batch_rows():
 def test_all_arrays_have_names():
     r = four_bars()
     flags = {"status", "stopped", "substeps", "singular", "nearest"}
-    assert set(r.arrays()) == {"t", *RECORD, "final_q", "final_qd", "final_t", *flags}
+    final = {"final_q", "final_qd", "final_t", "final_memory", "final_pace"}
+    assert set(r.arrays()) == {"t", *RECORD, *final, *flags, "peak_loop_error", "peak_turning"}
     assert not np.any(r.diverged) and np.all(np.isinf(r.stopped))
 
 
@@ -124,6 +133,6 @@ def test_records_can_be_saved_and_read(tmp_path):
     r = Simulator(robot, 1e-3).rollout(q, v, steps=20, record=RECORD, every=5)
     assert r.q.shape == (4, 3) and np.allclose(r.t, [5e-3, 1e-2, 1.5e-2, 2e-2])
     data = kl.sim.load(r.save(tmp_path / "run.npz"))
-    assert np.array_equal(data["q"], r.q) and data["status"].tolist() == [1]
+    assert np.array_equal(data.q, r.q) and data.status.tolist() == [1]
     with pytest.raises(KinloopError, match="npz"):
         r.save(tmp_path / "run.csv")

@@ -9,7 +9,7 @@ import pytest
 
 import kinloop as kl
 from kinloop.errors import KinloopError, LoopNotClosed, MethodError, ShapeError, SingularConfiguration
-from kinloop.sim import Plane, Simulator, State
+from kinloop.sim import Plane, Simulator, State, Status
 from tests.sim.mechanisms import box_on, crank_rocker, level, pendulum, started
 
 
@@ -80,7 +80,7 @@ def test_a_step_that_is_too_long_for_a_row_is_taken_in_parts():
 def test_a_stopped_row_stays_where_it_is():
     sim = Simulator(pendulum(), 1e-3)
     s = sim.state(np.zeros((2, 1)), np.ones((2, 1)))
-    half = State(s.q, s.qd, s.t, np.array([True, False]), s.memory)
+    half = State(s.q, s.qd, s.t, np.array([Status.RUNNING, Status.DIVERGED]), s.memory)
     after = sim.step(half)
     assert after.ok.tolist() == [True, False] and after.q[1] == 0.0 and after.q[0] > 0.0
 

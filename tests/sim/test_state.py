@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from kinloop.sim import State
+from kinloop.sim.state import Maker
 
 
 def two():
     return State(
-        np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0], [6.0]]), np.array([0.1, 0.2]), np.array([True, False]),
+        np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0], [6.0]]), np.array([0.1, 0.2]), np.array([1, 4]),
         np.array([[7.0], [8.0]]),
     )  # fmt: skip
 
@@ -29,7 +30,13 @@ def test_repeated_is_the_first_row_many_times():
 
 def test_arrays_are_what_is_said_per_row():
     s = two()
-    assert [a is b for a, b in zip(s.arrays(), (s.q, s.qd, s.t, s.ok, s.memory, s.pace), strict=True)] == [True] * 6
+    assert [a is b for a, b in zip(s.arrays(), (s.q, s.qd, s.t, s.status, s.memory, s.pace), strict=True)] == [True] * 6
+
+
+def test_rows_are_well_while_they_run():
+    assert two().ok.tolist() == [True, False]
+    made = State(*two().arrays(), 1e-3, Maker("robot", "a", "rk4", "b")).repeated(4)
+    assert made.made_by == Maker("robot", "a", "rk4", "b") and made.ok.all()
 
 
 def test_a_state_does_not_change():

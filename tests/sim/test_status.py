@@ -6,6 +6,7 @@ import numpy as np
 
 import kinloop as kl
 from kinloop.sim import Simulator, Status
+from kinloop.sim.status import Fault
 from tests.sim.mechanisms import pendulum
 
 
@@ -13,6 +14,10 @@ def test_statuses_are_the_integers_of_rollouts():
     names = ["RUNNING", "TOO_LONG", "OPEN", "DIVERGED", "SINGULAR"]
     assert [(s.name, s.value) for s in Status] == list(zip(names, range(1, 6), strict=True))
     assert kl.sim.Status is Status
+
+
+def test_faults_are_small_integers_too():
+    assert [(f.name, f.value) for f in Fault] == [("OPEN", 1), ("ROUGH", 2), ("FAST", 3), ("BEYOND", 4), ("BLIND", 5)]
 
 
 def test_rollouts_hold_integers_that_compare_with_names():

@@ -8,9 +8,9 @@ import pytest
 from kinloop import scalar as sc
 from kinloop.sim import Motor, Simulator
 from kinloop.sim.actuators import make_drive
-from kinloop.sim.status import Status
+from kinloop.sim.status import Fault, Status
 from kinloop.sim.stepper import LARGEST_TURN, MAX_SPEED, OPENING, Moved, StepMethod, Stepper, StepState, System
-from kinloop.sim.watch import Watch, begin_watch
+from kinloop.sim.watch import PEAKS, Watch, begin_watch
 from tests.sim.mechanisms import box_on, crank_rocker, free_box, pendulum
 
 H = 1e-3
@@ -19,7 +19,7 @@ H = 1e-3
 class Ahead:
     """Moves everything by one, and the velocity by the control; correction and nearness are given."""
 
-    correction, near = 0.0, 1.0
+    correction, near, records = 0.0, 1.0, {"seen": np.array([7.0])}
 
     def memory_size(self, system):
         return 2
@@ -34,7 +34,7 @@ class Ahead:
         return np.zeros(2), True
 
     def step(self, system, q, qd, memory, u, h):
-        return Moved(q + 1.0, qd + u, memory + 1.0, self.correction, self.near, 3.0 * h, {"seen": np.array([7.0])})
+        return Moved(q + 1.0, qd + u, memory + 1.0, self.correction, self.near, 3.0 * h, self.records)
 
 
 def stepper(correction=0.0, near=1.0):
@@ -64,21 +64,50 @@ def test_a_running_row_takes_the_step():
 
 
 @pytest.mark.parametrize(
-    ("options", "u"),
+    ("options", "u", "fault"),
     [
-        ({"correction": 2 * OPENING}, 0.5),
-        ({"correction": np.nan}, 0.5),
-        ({"correction": np.inf}, 0.5),
-        ({}, 1.01 * LARGEST_TURN / H),
-        ({}, -1.01 * LARGEST_TURN / H - 0.4),
-        ({}, 2 * MAX_SPEED),
-        ({}, np.nan),
-        ({}, np.inf),
+        ({"correction": 2 * OPENING}, 0.5, Fault.OPEN),
+        ({"correction": np.nan}, 0.5, Fault.ROUGH),
+        ({"correction": np.inf}, 0.5, Fault.ROUGH),
+        ({}, 1.01 * LARGEST_TURN / H, Fault.FAST),
+        ({}, -1.01 * LARGEST_TURN / H - 0.4, Fault.FAST),
+        ({}, 2 * MAX_SPEED, Fault.BEYOND),
+        ({}, np.nan, Fault.BEYOND),
+        ({}, np.inf, Fault.BEYOND),
     ],
 )
-def test_a_row_stops_before_a_step_that_is_too_long_for_it(options, u):
+def test_a_row_stops_before_a_step_that_is_too_long_for_it(options, u, fault):
     out, watch = call(stepper(**options), u)
     assert watch.status == Status.TOO_LONG and watch.steps == 0.0 and watch.work == 0.0 and stayed(out)
+    assert watch.fault == fault and not any(getattr(watch, name) for name in PEAKS), "it says why, and no more"
+    stopped = call(stepper(**options), u, status=float(Status.OPEN))[1]
+    assert stopped.fault == 0.0, "what a stopped row does not try, it does not fail in"
+
+
+def test_the_largest_values_so_far_are_kept():
+    made = stepper()
+    assert call(made, u=-0.9)[1].turning == pytest.approx(0.7)
+    assert call(made, turning=5.0, loop_error=0.2)[1].turning == 5.0
+    contacts = {"contact_force": np.array([[3.0, 0, 1.0], [0, 4.0, -1.0]]), "gap": np.array([-0.02, 0.1]),
+                "residual": np.array([0.3])}  # fmt: skip
+    made.method.records = contacts
+    watch = call(made)[1]
+    assert (watch.contact_force, watch.penetration, watch.residual) == (5.0, 0.02, 0.3), "of all contacts together"
+    watch = call(made, contact_force=6.0, penetration=0.03, residual=0.4)[1]
+    assert (watch.contact_force, watch.penetration, watch.residual) == (6.0, 0.03, 0.4)
+    made.method.records = {**contacts, "gap": np.array([0.1, 0.2])}
+    assert call(made)[1].penetration == 0.0
+
+
+def test_the_largest_loop_error_so_far_is_kept():
+    robot = crank_rocker()
+    made = Stepper(System(robot.tree, make_drive(robot.tree, None), None), Ahead())
+    q, error = robot.neutral(), float(np.max(robot.loop_error(robot.neutral() + 1.0)))
+    assert error > 0.1, "the mock opens the loop"
+    for before in (0.0, 2.0 * error):
+        first = Watch.of(begin_watch(1)[0])._replace(loop_error=before)
+        out = made(q, np.zeros(3), first.vector(), np.zeros(2), np.zeros(3), np.array([9.0]), np.array([H]))
+        assert Watch.of(out["watch_next"]).loop_error == pytest.approx(max(before, error), rel=1e-12)
 
 
 def test_a_row_that_turns_too_fast_gets_shorter_steps():
@@ -118,12 +147,12 @@ def test_a_passed_singular_configuration_is_remembered():
 def test_symbols_give_what_numbers_give():
     made = stepper(near=0.5)
     sizes = made.inputs()
-    assert sizes == {"q": 1, "qd": 1, "watch": 7, "memory": 2, "u": 1, "until": 1, "h": 1}
+    assert sizes == {"q": 1, "qd": 1, "watch": 13, "memory": 2, "u": 1, "until": 1, "h": 1}
     traced = sc.trace(made, sizes)
     rng = np.random.default_rng(0)
     for steps in (0.0, 9.0, 10.0):
         for h in (H, 1.0):
-            watch = Watch(1.0, steps, 0.7, 0.0, 0.6, 0.8, 2.0).vector()
+            watch = Watch(1.0, steps, 0.7, 0.0, 0.6, 0.8, 2.0, 0.0, 0.1, 0.2, 0.3, 0.4, 0.5).vector()
             given = [rng.normal(size=n) for n in sizes.values()]
             given[2], given[5], given[6] = watch, np.array([10.0]), np.array([h])
             for name, x in zip(traced.outputs, traced(*given), strict=True):

@@ -6,7 +6,7 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.sim.status import Status
-from kinloop.sim.watch import Watch, begin_watch
+from kinloop.sim.watch import PEAKS, Watch, begin_watch
 
 N = len(Watch._fields)
 
@@ -14,7 +14,8 @@ N = len(Watch._fields)
 def test_names_and_vector_are_inverse():
     x = np.arange(float(N))
     w = Watch.of(x)
-    assert (w.status, w.steps, w.nearest, w.passed, w.last, w.before_last, w.work) == tuple(range(N))
+    assert (w.status, w.steps, w.nearest, w.passed, w.last, w.before_last, w.work, w.fault) == tuple(range(8))
+    assert [getattr(w, name) for name in PEAKS] == [8.0, 9.0, 10.0, 11.0, 12.0] and N == 13
     assert np.array_equal(w.vector(), x)
 
 
@@ -46,6 +47,7 @@ def test_rows_begin_running_with_no_step_taken():
     assert x.shape == (4, N)
     w = Watch.of(x)
     assert np.all(w.status == Status.RUNNING) and np.all(w.steps == 0.0) and np.all(w.work == 0.0)
+    assert not np.any([getattr(w, name) for name in (*PEAKS, "fault")]), "nothing has been large yet"
     assert np.all(w.nearest == 1.0) and not np.any(w.passed), "no singular configuration has been met yet"
     x[0, 0] = 7.0
     assert begin_watch(4)[0, 0] == Status.RUNNING, "every batch has its own"

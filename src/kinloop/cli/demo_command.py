@@ -14,7 +14,7 @@ import typer
 import kinloop as kl
 from kinloop.cli.output_paths import writable
 from kinloop.cli.run_plots import checked_plot_path, plot_run
-from kinloop.cli.run_summary import summary
+from kinloop.cli.run_summary import stops, summary
 from kinloop.cli.sim_command import RECORD, RECORD_CONTACT, make_simulator
 from kinloop.cli.start_options import lowest, raised
 from kinloop.cli.terminal_output import console, say, waiting
@@ -66,6 +66,8 @@ def demo(
     one = run(simulator, q0, None, controls, time, (*RECORD, *RECORD_CONTACT))
     many = run_batch(one, q0, batch, controls, min(time, 1.0))
     console().print(summary(one))
+    for sentence in stops(one):
+        say(sentence)
     landed = int(np.sum(on_feet(robot, many.rollout["q"][:, -1], q0) & ~many.rollout.diverged))
     say(f"{batch} robots pushed at random, side by side: {many.rate:,.0f} steps/s, {landed} land on their feet")
     notes = f"dropped from {100 * height:.0f} cm, servos at the motors, contact forces as arrows"

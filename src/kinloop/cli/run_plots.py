@@ -113,12 +113,11 @@ def contact_forces(r: Run, ax: Any) -> None:
     ax.plot(r.rollout.t, up, color="tab:orange", label="all contacts")
     ax.axhline(load, color="gray", linestyle="--", linewidth=1, label="weight")
     ax.legend(frameon=False)
-    title = "Contact force, upwards"
     if up.max() > BLOW * load > 0:
         # a blow that lasts one step says little, and would press all else flat
         ax.set_ylim(-0.2 * load, BLOW * load)
-        title += f" (cut; at most {up.max():,.0f} N)"
-    ax.set(title=title, ylabel="[N]")
+    most = r.rollout.peaks["contact_force"][0]
+    ax.set(title=f"Contact force, upwards (at most {most:,.0f} N in a step)", ylabel="[N]")
 
 
 def loops(r: Run, ax: Any) -> None:

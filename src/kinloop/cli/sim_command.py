@@ -16,14 +16,14 @@ from kinloop.cli.option_groups import grouped
 from kinloop.cli.output_paths import writable
 from kinloop.cli.robot_argument import Floating, Name, Options, find
 from kinloop.cli.run_plots import checked_plot_path, plot_run
-from kinloop.cli.run_summary import summary
+from kinloop.cli.run_summary import page_notes, stops, summary
 from kinloop.cli.start_options import StartOptions, batch_start, configuration
 from kinloop.cli.terminal_output import console, say
 from kinloop.cli.timed_run import Run, check_run, record_page, run
 from kinloop.errors import MethodError
 from kinloop.sim import Motor, Plane, Simulator
 from kinloop.sim.contact.standing import can_land
-from kinloop.sim.rollout import checked_path as checked_data_path
+from kinloop.sim.rollout_files import checked_path as checked_data_path
 from kinloop.viewer.html_page import checked_page_path
 
 RECORD = ("q", "v", "qd", "kinetic_energy", "potential_energy", "energy", "loop_error")
@@ -134,6 +134,8 @@ def sim(
     q0, v0 = batch_start(robot, q, steps.batch, start.seed)
     done = run(simulator, q0, v0, driven.controls, steps.time, record, steps.threads)
     console().print(summary(done, ("motors", len(driven.motors or ()), driven.words)))
+    for sentence in stops(done):
+        say(sentence)
     write(done, files)
 
 
@@ -142,7 +144,7 @@ def write(done: Run, files: OutputOptions) -> None:
     for path, make_file in (
         (files.save, done.rollout.save),
         (files.plot, lambda p: plot_run(done, p)),
-        (files.html, lambda p: record_page(done, p)),
+        (files.html, lambda p: record_page(done, p, notes=page_notes(done))),
     ):
         if path is not None:
             say(f"wrote {make_file(path)}")

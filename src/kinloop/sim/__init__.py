@@ -16,7 +16,8 @@ What happens inside:
 - `on_loops`: positions closed and velocities projected in a step. `singularity`: how near loops are to losing rank.
 - `engine`: the kernels of a simulation. `batch`: batch rows on their way through them, in shorter steps where needed.
 - `felt_inertia`: the inertia felt at a joint, for the gains of servos.
-- `recorder`: fills the arrays of a `Rollout`. `parquet`: rollouts as tables.
+- `recorder`: fills the arrays of a `Rollout`. `reasons`: why a batch row stopped, in words.
+- `rollout_files`: rollouts as files. `parquet`: rollouts as tables.
 """
 
 from kinloop.sim.actuators import Motor

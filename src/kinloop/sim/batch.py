@@ -13,8 +13,9 @@ import numpy as np
 
 from kinloop.scalar import Array
 from kinloop.sim.engine import Engine
+from kinloop.sim.reasons import Stop, judge
 from kinloop.sim.state import State
-from kinloop.sim.status import Status
+from kinloop.sim.status import Fault, Status
 from kinloop.sim.stepper import StepState
 from kinloop.sim.watch import Watch, begin_watch
 
@@ -26,9 +27,6 @@ MOST_PARTS = 2**15
 
 GROWTH = 1.6
 """How many times as many parts are tried next: steps of other lengths meet other instants."""
-
-FAST = 1e3
-"""Rows that stop at higher speeds [rad/s, m/s] have diverged; slower ones have loops that do not close."""
 
 FEWEST = 8
 """Parts to begin with."""
@@ -47,10 +45,13 @@ class Batch:
     def __init__(self, state: State, engine: Engine, dt: float) -> None:
         rows = len(state)
         self.engine, self.dt, self.nu = engine, dt, len(engine.system.drive.motors)
-        self.began = state.t
+        self.began, self.made_by = state.t, state.made_by
         self.state = StepState(state.q.copy(), state.qd.copy(), begin_watch(rows), state.memory.copy())
         self.watch = Watch.of(self.state.watch)  # views of its columns, to read and to write
-        self.watch.status[~state.ok] = Status.DIVERGED
+        self.watch.status[:] = state.status
+        self.reasons = [""] * rows
+        for k in np.flatnonzero(~state.ok):
+            self.reasons[k] = f"had stopped at t = {state.t[k]:.9g} s, before this rollout began"
         self.until = np.zeros((rows, 1))
         self.parts, self.unsettled = state.pace.T.copy()
         self.substeps = np.zeros(rows, dtype=int)
@@ -72,7 +73,8 @@ class Batch:
             for group in self._alike(waiting, self.watch.steps, self.parts, self.unsettled):
                 self._in_parts(group, self._left(u, group, start), recorder, threads)
             self._hold_back()
-            whole = waiting[self.watch.has(Status.RUNNING)[waiting] & (self.watch.steps < self.until[:, 0])[waiting]]
+            # rows that go on with whole steps, and rows that have stopped, whose last state is recorded from now on
+            whole = waiting[~self.watch.has(Status.TOO_LONG)[waiting] & (self.watch.steps < self.until[:, 0])[waiting]]
             for group in self._alike(whole, self.watch.steps):
                 done = int(self.watch.steps[group[0]])
                 self._advance(group, self._left(u, group, start), done, start + n - done, recorder, threads)
@@ -169,16 +171,20 @@ class Batch:
         self.parts[k] = int(np.ceil(GROWTH * parts))
         self.watch.status[k] = Status.TOO_LONG
         if parts > MOST_PARTS:
-            self.watch.status[k] = np.where(self._fast(where), Status.DIVERGED, Status.OPEN)
+            for row, q, qd, watch in zip(k, where.q, where.qd, where.watch, strict=True):
+                fault = Fault(int(Watch.of(watch).fault))
+                self.stop(row, Stop(q, qd, fault, self.dt / parts, f"with the step in {parts:,} parts"))
 
-    def _fast(self, state: StepState) -> Array:
-        """Which rows were stopped by their speed, not by their loops."""
-        return np.asarray(np.max(np.abs(state.qd), axis=1, initial=0.0) > FAST)
+    def stop(self, k: int, stop: Stop) -> None:
+        """Row k stops for good in its next step."""
+        found, done = judge(self.engine, stop), self.watch.steps[k]
+        self.watch.status[k], self.watch.nearest[k] = found.status, min(self.watch.nearest[k], found.near)
+        self.reasons[k] = f"stopped at t = {self.began[k] + done * self.dt:.9g} s, in step {done + 1:.0f}: {found.why}"
 
     def read(self) -> State:
         """The states of all rows, from which they go on as if nothing had been read."""
-        time, ok = self.began + self.watch.steps * self.dt, self.watch.has(Status.RUNNING)
+        time, status = self.began + self.watch.steps * self.dt, self.watch.status.astype(int)
         pace = np.stack([self.parts, self.unsettled], axis=1)
-        whole = np.all(ok & (self.parts == 1) & (self.watch.steps > 0.0))
+        whole = np.all((status == Status.RUNNING) & (self.parts == 1) & (self.watch.steps > 0.0))
         q, qd, memory = self.state.q.copy(), self.state.qd.copy(), self.state.memory.copy()
-        return State(q, qd, time, ok, memory, pace, self.dt if whole else 0.0)
+        return State(q, qd, time, status, memory, pace, self.dt if whole else 0.0, self.made_by)

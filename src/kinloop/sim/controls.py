@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,8 +13,12 @@ from kinloop.inputs import checked
 from kinloop.scalar import Array
 from kinloop.sim.state import State
 
-ControlFunction = Callable[[float, State], ArrayLike]
-"""(time since the start [s], states of all batch rows) -> controls (nu,) or (B, nu)."""
+ControlFunction = Callable[[Any, State], ArrayLike]
+"""(time [s], states of all batch rows) -> controls (nu,) or (B, nu).
+
+The time is that of the states: it goes on where a rollout is continued. It is one number, and an array (B,) where batch
+rows began at different times.
+"""
 
 
 def as_controls(
@@ -45,6 +50,8 @@ def as_controls(
     return np.broadcast_to(u, (rows, *u.shape[1:])), steps, state
 
 
-def ask(function: ControlFunction, t: float, state: State, nu: int) -> Array:
-    """What a control function says at the time t, (B, 1, nu)."""
-    return np.broadcast_to(checked("u", function(t, state), nu), (len(state), nu))[:, None]
+def ask(function: ControlFunction, since: float, began: Array, state: State, nu: int) -> Array:
+    """What a control function says `since` seconds after batch rows began at the times `began` (B,): (B, 1, nu)."""
+    t = began + since
+    same = bool(np.all(t == t[0]))
+    return np.broadcast_to(checked("u", function(float(t[0]) if same else t, state), nu), (len(state), nu))[:, None]

@@ -77,13 +77,18 @@ class Engine:
 
     @cached_property
     def projection(self) -> Any:
-        """The kernel of the closed state nearest to (q, qd): P(x) of `smooth_motion`; nearness and speed there."""
-        tree = self.tree
+        """The kernel of the closed state nearest to (q, qd): P(x) of `smooth_motion`; what there is to say of it.
+
+        `there` are its nearness to a singular configuration, its speed in the loops, its loop error, and how fast a
+        joint turns.
+        """
+        tree, system = self.tree, self.system
 
         def project(q: Array, qd: Array) -> dict[str, Any]:
             q, _ = closed_twice(tree, q)
             qd = projected(tree, q, qd)
-            there = np.array([nearness(tree, q), loop_speed(tree, qd)])
+            turning = sc.largest([qd[d] for d in system.turning])
+            there = np.array([nearness(tree, q), loop_speed(tree, qd), system.loop_error(q), turning])
             return {"q_on": np.asarray(q), "qd_on": np.asarray(qd), "there": there}
 
         return self.kernel("project", project, self._spanning_sizes)

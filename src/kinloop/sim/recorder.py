@@ -14,6 +14,7 @@ from kinloop.sim.engine import Engine
 from kinloop.sim.rollout import Rollout
 from kinloop.sim.state import State
 from kinloop.sim.status import Status
+from kinloop.sim.watch import PEAKS
 
 if TYPE_CHECKING:
     from kinloop.sim.batch import Batch
@@ -107,7 +108,19 @@ class Recorder:
         records = {n: (x[0] if single else x) for n, x in self.records.items()}
         status = watch.status.astype(int)
         stopped = np.where(status == Status.RUNNING, np.inf, before.t + watch.steps * self.sim.dt)
+        peaks = {name: getattr(watch, name).copy() for name in self._peaks()}
         return Rollout(
             t, records, batch.read(), status, stopped, batch.substeps.copy(), watch.passed > 0, watch.nearest.copy(),
-            single, info,
+            peaks, tuple(batch.reasons), single, info,
         )  # fmt: skip
+
+    def _peaks(self) -> list[str]:
+        """The largest values over all steps that there are of this simulation (`watch.PEAKS`)."""
+        contact = self.sim.contact
+        has = {
+            "loop_error": self.sim.robot.mechanism.closures,
+            "contact_force": contact and contact.candidates,
+            "penetration": contact and contact.candidates,
+            "residual": contact,
+        }
+        return [name for name in PEAKS if has.get(name, True)]

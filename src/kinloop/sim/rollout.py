@@ -10,20 +10,29 @@ import numpy as np
 
 from kinloop.errors import MethodError
 from kinloop.scalar import Array
-from kinloop.sim.parquet import arrow, read_parquet, write_parquet
-from kinloop.sim.state import State
+from kinloop.sim.rollout_files import checked_path, not_a_rollout, read_rollout, write_rollout
+from kinloop.sim.state import Maker, State
 from kinloop.sim.status import Status
+
+FINAL = ("q", "qd", "t", "memory", "pace")
+"""What is kept of the last state besides its status."""
+
+FLAGS = ("status", "stopped", "substeps", "singular", "nearest")
+"""What a rollout says of every batch row in numbers."""
 
 
 @dataclass(frozen=True)
 class Rollout:
     """Recorded quantities as attributes and items, each (B, N, ...), and what became of the batch rows.
 
-    `t` (N,) are the recorded times. `status` (B,) holds integers of `Status`: 1 where a row went all the way, 3 where
-    its loops could not be closed at this step length, 4 where it diverged; such a row stays at its last good state,
-    from the time `stopped` (B,) on. `substeps` (B,) counts the steps that rows took where dt
-    was too long for them. `singular` (B,) is True where a row passed a configuration at which a loop loses rank,
-    `nearest` (B,) how near it came to one: 0 is there, 1 or more far away (`kinloop.sim.singularity`).
+    `t` (N,) are the recorded times, of the first row where rows began at different ones. `status` (B,) holds integers
+    of `Status`: 1 where a row went all the way, others where it stopped. A row that stops stays at its last good state,
+    from the time `stopped` (B,) on, and `reasons` (B) has a sentence about it; '' for rows that did not stop.
+    `substeps` (B,) counts the steps that rows took where dt was too long for them. `singular` (B,) is True where a row
+    passed a configuration at which a loop loses rank, `nearest` (B,) how near it came to one: 0 is there, 1 or more far
+    away (`kinloop.sim.singularity`). `peaks` has the largest values over all steps, recorded or not, each (B,):
+    loop_error [m, rad], turning, the rate at which a joint turned [rad/s], and with contact contact_force, of all
+    contacts together [N], penetration [m], residual [m/s].
     """
 
     t: Array
@@ -34,6 +43,8 @@ class Rollout:
     substeps: Array
     singular: Array
     nearest: Array
+    peaks: dict[str, Array]
+    reasons: tuple[str, ...]
     single: bool = False
     info: dict[str, Any] = field(default_factory=dict)
 
@@ -54,37 +65,58 @@ class Rollout:
         return np.asarray(self.status != int(Status.RUNNING))
 
     def arrays(self) -> dict[str, Array]:
-        """Everything as plain arrays."""
-        flags = {k: getattr(self, k) for k in ("status", "stopped", "substeps", "singular", "nearest")}
-        last = {"final_q": self.final.q, "final_qd": self.final.qd, "final_t": self.final.t}
-        return {"t": self.t, **self.records, **last, **flags}
+        """Everything as plain arrays; what is said in words is left out."""
+        flags = {name: getattr(self, name) for name in FLAGS}
+        last = {f"final_{name}": getattr(self.final, name) for name in FINAL}
+        return {"t": self.t, **self.records, **last, **flags, **{f"peak_{k}": x for k, x in self.peaks.items()}}
 
     def save(self, path: str | Path) -> Path:
         """Write everything to `.npz`, or to `.parquet` as a table with a line per batch row and time; see `load`."""
-        path = checked_path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix == ".parquet":
-            write_parquet(self, path)
-            return path
-        with path.open("wb") as file:
-            np.savez_compressed(file, **self.arrays())  # type: ignore[arg-type]
-        return path
+        about = {
+            "records": list(self.records), "peaks": list(self.peaks), "reasons": list(self.reasons),
+            "single": self.single, "info": self.info, "h": self.final.h,
+            "made_by": list(self.final.made_by or ()),
+        }  # fmt: skip
+        return write_rollout(checked_path(path), self.arrays(), about)
 
 
-def checked_path(path: str | Path, aim: str = "save to") -> Path:
-    """The path of a saved rollout; an error where it has another ending, or where what writes it is not installed."""
-    path = Path(path)
-    if path.suffix not in (".npz", ".parquet"):
-        raise MethodError(f"cannot {aim} {path.name!r}; give a name that ends in .npz or .parquet")
-    if path.suffix == ".parquet":
-        arrow()
-    return path
-
-
-def load(path: str | Path) -> dict[str, Array]:
-    """The arrays of a saved rollout by name, in the shapes they had."""
+def load(path: str | Path) -> Rollout:
+    """A saved rollout as it was. Its `final` state goes on in the simulator that made it as if never saved."""
     path = checked_path(path, "load")
-    if path.suffix == ".parquet":
-        return read_parquet(path)
-    with np.load(path, allow_pickle=False) as data:
-        return {k: data[k] for k in data.files}
+    arrays, about = read_rollout(path)
+    try:
+        rollout = _restored(arrays, about)
+        _check_shapes(rollout)
+    except (KeyError, TypeError, ValueError) as error:
+        raise not_a_rollout(path, f"what it holds does not fit together ({error})") from None
+    return rollout
+
+
+def _restored(arrays: dict[str, Array], about: dict[str, Any]) -> Rollout:
+    """The rollout of arrays by name and of what is said about them."""
+    made_by = Maker(*about["made_by"]) if about["made_by"] else None
+    q, qd, t, memory, pace = (arrays[f"final_{name}"] for name in FINAL)
+    status, stopped, substeps, singular, nearest = (arrays[name] for name in FLAGS)
+    final = State(q, qd, t, status.copy(), memory, pace, float(about["h"]), made_by)
+    records = {name: arrays[name] for name in about["records"]}
+    peaks = {name: arrays[f"peak_{name}"] for name in about["peaks"]}
+    return Rollout(
+        arrays["t"], records, final, status, stopped, substeps, singular, nearest, peaks, tuple(about["reasons"]),
+        about["single"], about["info"],
+    )  # fmt: skip
+
+
+def _check_shapes(r: Rollout) -> None:
+    """An error where arrays that were read are not those of one rollout."""
+    rows, times = len(r.status), len(r.t)
+    for name, x in r.arrays().items():
+        record = name in r.records
+        lead = (times,) if name == "t" or (record and r.single) else (rows, times) if record else (rows,)
+        axes = x.ndim if record else 2 if name in ("final_q", "final_qd", "final_memory", "final_pace") else 1
+        if x.shape[: len(lead)] != lead or x.ndim != axes or x.dtype.kind not in "bif":
+            raise ValueError(f"{name!r} of {rows} rows and {times} times has the shape {x.shape} and type {x.dtype}")
+    words = (*r.reasons, *(r.final.made_by or ()))
+    if len(r.reasons) != rows or not all(isinstance(word, str) for word in words):
+        raise ValueError(f"there are not {rows} reasons in words")
+    if not isinstance(r.single, bool) or not isinstance(r.info, dict) or (r.single and rows != 1):
+        raise ValueError("it is not said whether this is one row or a batch")

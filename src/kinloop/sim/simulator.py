@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from kinloop.algorithms.requests import refuse_constrained_loops
 from kinloop.clusters.framing import framed
+from kinloop.compiler.keys import parts_digest
 from kinloop.errors import MethodError, SingularConfiguration
 from kinloop.inputs import checked
 from kinloop.kernels import Interpreted
@@ -27,13 +31,11 @@ from kinloop.sim.integrators.fixed_step import FixedStep
 from kinloop.sim.integrators.integrator import Progress
 from kinloop.sim.recorder import Recorder
 from kinloop.sim.rollout import Rollout
-from kinloop.sim.state import State
+from kinloop.sim.singularity import AT_SINGULAR
+from kinloop.sim.state import Maker, State
 from kinloop.sim.status import Status
 from kinloop.sim.stepper import System
 from kinloop.sim.watch import Watch, begin_watch
-
-AT_SINGULAR = 1e-6
-"""No run begins nearer to a singular configuration than this (`singularity.nearness`)."""
 
 
 class Simulator:
@@ -61,6 +63,9 @@ class Simulator:
         tolerance: float = 1e-10,
         substeps: int = 8,
     ) -> None:
+        contacts = tuple(contacts) if isinstance(contacts, list) else contacts
+        motors = tuple(motors) if isinstance(motors, list) else motors
+        self._given = (robot, dt, ground, integrator, contacts, motors, limits, iterations, tolerance, substeps)
         if integrator not in INTEGRATORS:
             raise MethodError(f"integrator {integrator!r} is not one of {', '.join(map(repr, INTEGRATORS))}")
         if not (np.isfinite(dt) and dt > 0):
@@ -74,6 +79,7 @@ class Simulator:
         self.contact = self._contact(contacts, limits, iterations)
         system = System(framed(robot.tree), self.drive, self.contact)
         self.engine = Engine(robot, system, self.method)
+        self._memory_size = self.method.memory_size(system)
         self._fixed = begin_watch(0), np.ones((0, 1)), np.ones((0, 1))  # inputs of a single step that never change
 
     def _contact(self, contacts: Sequence[ContactPoint | str] | None, limits: bool, iterations: int) -> Contact | None:
@@ -87,6 +93,10 @@ class Simulator:
             able = " or ".join(repr(name) for name, kind in INTEGRATORS.items() if kind.has_contact)
             raise MethodError(f"contact needs integrator={able}, received {self.integrator!r}")
         return Contact(self.ground, candidates, joints, int(iterations))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A simulator pickles as what it was made of; its kernels are found in the cache, or made again."""
+        return Simulator, self._given
 
     @property
     def nu(self) -> int:
@@ -121,8 +131,8 @@ class Simulator:
         q, qd = (np.broadcast_to(x, (rows, x.shape[1])).copy() for x in (q, qd))
         time = np.broadcast_to(np.asarray(t, dtype=float), (rows,)).copy()
         self._check_regular(q)
-        memory = np.zeros((rows, self.method.memory_size(self.engine.system)))
-        return State(q, qd, time, np.ones(rows, dtype=bool), memory)
+        memory = np.zeros((rows, self._memory_size))
+        return State(q, qd, time, np.full(rows, int(Status.RUNNING)), memory, made_by=self.maker)
 
     def _check_regular(self, q: Array) -> None:
         """Refuse positions at which a loop has lost rank: the equations of motion lead nowhere in particular."""
@@ -136,6 +146,35 @@ class Simulator:
                 f"above {AT_SINGULAR:.0e}), and the motion from there is not determined; start beside it"
             )
 
+    @cached_property
+    def maker(self) -> Maker:
+        """Whose states these are: what a state says that may go on here."""
+        robot = self.robot
+        return Maker(robot.name, robot.kernels.digest, self.integrator, parts_digest(self.drive.key))
+
+    def fitting(self, state: State) -> State:
+        """The state, if it may go on here: a state of the same robot, which remembers what this simulator needs.
+
+        One that remembers nothing, such as a fresh one, fits every simulator of its robot.
+        """
+        size, mine = self._memory_size, self.maker
+        if state.made_by == mine and state.memory.shape[1] == size:
+            return state
+        made = state.made_by or mine
+        remedy = "begin anew with state=sim.state(s.q, qd=s.qd, t=s.t)"
+        if made.model != mine.model:
+            what = f"{made.robot!r}" if made.robot != mine.robot else f"another {made.robot!r}, with other parameters"
+            raise MethodError(f"the state is one of {what}, the simulator's robot is {mine.robot!r}; {remedy}")
+        if not np.any(state.memory):
+            return replace(state, memory=np.zeros((len(state), size)), made_by=mine)
+        if made.integrator != mine.integrator:
+            what = f"the {made.integrator} integrator, not of {mine.integrator}"
+        elif made.motors != mine.motors:
+            what = "a simulator with other motors"
+        else:
+            what = f"{state.memory.shape[1]} numbers, and {size} are needed with these contacts and joint stops"
+        raise MethodError(f"the state has the memory of {what}; {remedy}")
+
     def batch(self, state: State) -> Batch:
         """The batch that begins at a state."""
         return Batch(state, self.engine, self.dt)
@@ -144,6 +183,7 @@ class Simulator:
         """The state one dt later under controls u (nu,) or (B, nu)."""
         if not isinstance(self.method, FixedStep):
             raise MethodError(f"the {self.integrator} integrator has no single step; use rollout")
+        state = self.fitting(state)
         u = checked("u", np.zeros(self.nu) if u is None else u, self.nu)
         if u.shape != (len(state), self.nu):
             u = np.broadcast_to(u, (len(state), self.nu))
@@ -167,7 +207,7 @@ class Simulator:
         if not Watch.of(found["watch_next"]).has(Status.RUNNING).all():
             return None
         q, qd, memory = (found[f"{name}_next"].reshape(rows, -1) for name in ("q", "qd", "memory"))
-        return State(q, qd, state.t + self.dt, state.ok, memory, state.pace, self.dt)
+        return State(q, qd, state.t + self.dt, state.status, memory, state.pace, self.dt, state.made_by)
 
     def rollout(
         self,
@@ -192,7 +232,7 @@ class Simulator:
         flat = [np.ndim(x) if x is not None else 0 for x in (q0, v0)]
         table = np.ndim(controls) if controls is not None and not callable(controls) else 0
         single = state is None and max(flat) <= 1 and table < 3
-        start = self.state(q0, v0) if state is None else state
+        start = self.state(q0, v0) if state is None else self.fitting(state)
         u, steps, start = as_controls(controls, steps, start, self.nu)
         recorder, batch = Recorder(self, record, every, steps, len(start)), self.batch(start)
         info = self.method.run(batch, u, steps, recorder, threads, progress)

@@ -27,6 +27,9 @@ from kinloop.scalar import Array
 SLACK = 0.05
 """How much (1) forgives: passing nearer than a seventh of a step counts as passing through."""
 
+AT_SINGULAR = 1e-6
+"""No run begins nearer to a singular configuration than this."""
+
 LOST = 1e-7
 """Rounding over the part of the velocity that may be lost to it in a step."""
 

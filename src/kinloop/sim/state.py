@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from kinloop.scalar import Array
+from kinloop.sim.status import Status
+
+RUNNING = int(Status.RUNNING)  # as an integer: NumPy compares ten times as fast with it
+
+
+class Maker(NamedTuple):
+    """The simulator that a state belongs to: what its memory means depends on all of this."""
+
+    robot: str
+    """The robot's name."""
+    model: str
+    """Digest of all that its dynamics depend on."""
+    integrator: str
+    motors: str
+    """Digest of the motors and all other forces at joints."""
 
 
 @dataclass(frozen=True)
@@ -16,18 +32,20 @@ class State:
     Velocities are those that the integrator carries on: they fit the loops as well as a step is exact. `Rollout.qd` and
     `Rollout.v` are the nearest that fit the loops at q.
 
-    `ok` is False for a batch row that has stopped for good. `memory` (B, n) is what the integrator remembers of
-    the last steps (accelerations, impulses), `pace` (B, 2) in how many parts a row takes its steps, and for how many
-    more at least. `h` is the length of the last step, if all rows took it whole, else 0.
+    `status` (B,) holds integers of `Status`: 1 where a batch row is on its way, others where it has stopped for good.
+    `memory` (B, n) is what the integrator remembers of the last steps (accelerations, impulses), `pace` (B, 2) in how
+    many parts a row takes its steps, and for how many more at least. `h` is the length of the last step, if all rows
+    took it whole, else 0. `made_by` says whose memory this is.
     """
 
     q: Array
     qd: Array
     t: Array
-    ok: Array
+    status: Array
     memory: Array
     pace: Array = field(default_factory=lambda: np.zeros((0, 2), dtype=int))
     h: float = 0.0
+    made_by: Maker | None = None
 
     def __post_init__(self) -> None:
         if len(self.pace) != len(self.q):
@@ -36,11 +54,16 @@ class State:
     def __len__(self) -> int:
         return len(self.q)
 
+    @property
+    def ok(self) -> Array:
+        """Which batch rows are on their way (B,)."""
+        return np.asarray(self.status == RUNNING)
+
     def arrays(self) -> tuple[Array, ...]:
-        """Everything that is said per batch row: q, qd, t, ok, memory, pace."""
-        return self.q, self.qd, self.t, self.ok, self.memory, self.pace
+        """Everything that is said per batch row: q, qd, t, status, memory, pace."""
+        return self.q, self.qd, self.t, self.status, self.memory, self.pace
 
     def repeated(self, rows: int) -> State:
         """The first batch row, so many times."""
-        q, qd, t, ok, memory, pace = (np.repeat(x[:1], rows, axis=0) for x in self.arrays())
-        return State(q, qd, t, ok, memory, pace, self.h if len(self) == 1 else 0.0)
+        q, qd, t, status, memory, pace = (np.repeat(x[:1], rows, axis=0) for x in self.arrays())
+        return State(q, qd, t, status, memory, pace, self.h if len(self) == 1 else 0.0, self.made_by)

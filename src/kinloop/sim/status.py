@@ -15,6 +15,21 @@ class Status(IntEnum):
     OPEN = 3
     """Stopped: its loops could not be closed, however short the steps."""
     DIVERGED = 4
-    """Stopped: its motion led beyond all bounds, however short the steps."""
+    """Stopped: no step, however short, followed its motion; it led beyond all bounds, or changed too quickly."""
     SINGULAR = 5
-    """Stopped at a singular configuration, from which its equations of motion lead nowhere in particular."""
+    """Stopped before a singular configuration, so near that rounding hides how its motion goes on."""
+
+
+class Fault(IntEnum):
+    """Why a step is refused: the reason for which a row that needs ever shorter steps stops at last."""
+
+    OPEN = 1
+    """Its loops do not close."""
+    ROUGH = 2
+    """The accelerations of the steps before do not foretell its own."""
+    FAST = 3
+    """Joints turn too far in it."""
+    BEYOND = 4
+    """Its positions or velocities are beyond all bounds, or no numbers."""
+    BLIND = 5
+    """Its accelerations are lost to rounding, so near to a singular configuration as it comes."""

@@ -18,7 +18,7 @@ from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive
 from kinloop.sim.contact.impact import Contact
 from kinloop.sim.singularity import passes
-from kinloop.sim.status import Status
+from kinloop.sim.status import Fault, Status
 from kinloop.sim.watch import Watch
 
 OPENING = 1e-7
@@ -43,6 +43,11 @@ class System:
     def is_smooth(self) -> bool:
         """Whether forces are smooth where nothing touches: controls alone act at joints, and no dry friction."""
         return self.drive.is_smooth and not (self.contact and self.contact.rubs)
+
+    def loop_error(self, q: Array) -> Any:
+        """How far the loop or coupling that is open most is open at q [m, rad]."""
+        top = self.tree.top
+        return sc.largest([x for closure in top.mechanism.closures for x in closure.rows(top, q).phi])
 
     @property
     def turning(self) -> list[int]:
@@ -133,27 +138,50 @@ class Stepper:
         """One step of one row, taken if the row runs, the step is good, and `until` is not reached."""
         moved, before = self.method.step(self.system, q, qd, memory, u, h[0]), Watch.of(watch)
         fastest = sc.largest([moved.qd[d] for d in self.system.turning])
-        good = sc.logical_and(moved.correction <= OPENING, h[0] * fastest <= LARGEST_TURN)
-        good = sc.logical_and(good, sc.squared([*moved.q, *moved.qd]) < MAX_SPEED**2)
+        slow, within = h[0] * fastest <= LARGEST_TURN, sc.squared([*moved.q, *moved.qd]) < MAX_SPEED**2
+        good = sc.logical_and(sc.logical_and(moved.correction <= OPENING, slow), within)
         running = sc.logical_and(_equal(before.status, _RUNNING), before.steps < until[0])
         go = sc.logical_and(running, good)
-        status = sc.where(sc.logical_and(running, sc.logical_not(good)), float(Status.TOO_LONG), before.status)
+        refused = sc.logical_and(running, sc.logical_not(good))
+        status = sc.where(refused, float(Status.TOO_LONG), before.status)
         lines = ((moved.q, q), (moved.qd, qd), (moved.memory, memory))
         q_next, qd_next, memory_next = (_choose(go, new, old) for new, old in lines)
         near = moved.nearness
         crossed = passes(before.before_last, before.last, near)
-        new = Watch(
-            status, before.steps + 1.0, sc.minimum(before.nearest, near), sc.where(crossed, 1.0, before.passed), near,
-            before.last, before.work + moved.work,
+        new = before._replace(
+            status=status, steps=before.steps + 1.0, nearest=sc.minimum(before.nearest, near),
+            passed=sc.where(crossed, 1.0, before.passed), last=near, before_last=before.last,
+            work=before.work + moved.work, **_peaks(self.system, before, moved, fastest),
         )  # fmt: skip
-        after = [status, *_choose(go, new.vector()[1:], watch[1:])]
+        after = Watch.of(_choose(go, new.vector(), watch))
+        after = after._replace(status=status, fault=sc.where(refused, _fault(moved, slow, within), before.fault))
         out = {"q_next": q_next, "qd_next": qd_next, "memory_next": memory_next, **moved.records}
         # q and qd under two names: one is fed back into the next step, the other recorded
-        out |= {"watch_next": np.array(after), "q_seen": q_next, "qd_seen": qd_next}
+        out |= {"watch_next": after.vector(), "q_seen": q_next, "qd_seen": qd_next}
         return {name: np.asarray(x) for name, x in out.items()}
 
 
 _RUNNING = float(Status.RUNNING)
+
+
+def _peaks(system: System, before: Watch, moved: Moved, fastest: Any) -> dict[str, Any]:
+    """What is largest so far (`watch.PEAKS`) after a step in which joints turned at `fastest`."""
+    seen, error = moved.records, system.loop_error(moved.q)
+    found = {"loop_error": sc.maximum(before.loop_error, error), "turning": sc.maximum(before.turning, fastest)}
+    if len(seen.get("contact_force", ())):
+        force = np.sum(seen["contact_force"], axis=0)
+        found["contact_force"] = sc.maximum(before.contact_force, sc.sqrt(force @ force))
+        for gap in seen["gap"]:
+            found["penetration"] = sc.maximum(found.get("penetration", before.penetration), -gap)
+    if "residual" in seen:
+        found["residual"] = sc.maximum(before.residual, seen["residual"][0])
+    return found
+
+
+def _fault(moved: Moved, slow: Any, within: Any) -> Any:
+    """Why a step is refused, if it is: the `Fault` that says most."""
+    out = sc.where(moved.correction < np.inf, float(Fault.OPEN), float(Fault.ROUGH))
+    return sc.where(within, sc.where(slow, out, float(Fault.FAST)), float(Fault.BEYOND))
 
 
 def _equal(a: Any, b: float) -> Any:

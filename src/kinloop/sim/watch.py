@@ -9,6 +9,9 @@ import numpy as np
 from kinloop.scalar import Array
 from kinloop.sim.status import Status
 
+PEAKS = ("loop_error", "turning", "contact_force", "penetration", "residual")
+"""Fields of a `Watch` that are the largest values over all steps."""
+
 
 class Watch(NamedTuple):
     """How far a batch row has come, and what happened on the way.
@@ -31,6 +34,18 @@ class Watch(NamedTuple):
     """... and at the one before that."""
     work: Any
     """What all forces but gravity, springs and the loops have done so far [J]."""
+    fault: Any
+    """Why the last step was refused: a `Fault`, as a float; 0 where none was."""
+    loop_error: Any
+    """Largest so far: how far a loop was open [m, rad], ..."""
+    turning: Any
+    """... how fast a joint turned [rad/s], ..."""
+    contact_force: Any
+    """... the force of all contacts together [N], ..."""
+    penetration: Any
+    """... how deep a contact was in the ground [m], ..."""
+    residual: Any
+    """... and how much the contact solver's last sweep changed a velocity [m/s]."""
 
     @classmethod
     def of(cls, array: Array) -> Watch:
@@ -48,5 +63,5 @@ class Watch(NamedTuple):
 
 def begin_watch(rows: int) -> Array:
     """What is watched of batch rows that begin, (rows, fields)."""
-    first = Watch(float(Status.RUNNING), 0.0, 1.0, 0.0, 0.0, 0.0, 0.0)
+    first = Watch(*np.zeros(len(Watch._fields)))._replace(status=float(Status.RUNNING), nearest=1.0)
     return np.tile(first.vector(), (rows, 1))

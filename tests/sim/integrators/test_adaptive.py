@@ -118,8 +118,14 @@ def test_what_it_cannot_do_is_named():
     sim = Simulator(pendulum(), integrator="adaptive")
     with pytest.raises(KinloopError, match="the adaptive integrator has no single step; use rollout"):
         sim.step(sim.state())
-    with pytest.raises(KinloopError, match="takes controls as arrays, not as a function"):
-        sim.rollout(None, None, lambda t, s: 0.0, steps=3)
+
+
+def test_progress_is_told():
+    told = []
+    sim = Simulator(pendulum(), integrator="adaptive")
+    sim.rollout(None, None, np.zeros((3, 1)), progress=lambda done, steps: told.append((done, steps)))
+    sim.rollout(steps=5, progress=lambda done, steps: told.append((done, steps)))
+    assert told == [(1, 3), (2, 3), (3, 3), (5, 5)]
 
 
 def test_adaptive_agrees_with_fine_fixed_steps():

@@ -12,15 +12,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from kinloop.errors import MethodError
 from kinloop.scalar import Array
 from kinloop.sim.batch import Batch
-from kinloop.sim.controls import ControlFunction
+from kinloop.sim.controls import ControlFunction, ask
 from kinloop.sim.engine import Engine
 from kinloop.sim.integrators.integrator import IntegratorOptions, Progress
+from kinloop.sim.reasons import Stop
 from kinloop.sim.recorder import Recorder
 from kinloop.sim.singularity import is_blind, passes
-from kinloop.sim.status import Status
+from kinloop.sim.status import Fault, Status
 from kinloop.sim.stepper import MAX_SPEED, System
 
 A = (
@@ -43,7 +43,10 @@ D = (
 """The part of the interpolant of order 4 beyond a cubic."""
 
 SHORTEST = 1e-12
-"""A row whose step falls below this [s] has diverged."""
+"""A row whose step falls below this [s] stops."""
+
+CRAWLING = 1e-6
+"""A row whose steps fall below this part of dt because it comes near a singular configuration stops before it."""
 
 ROUNDING = 1e-13
 """Times nearer than this [s] are the same."""
@@ -91,19 +94,21 @@ class Adaptive:
         progress: Progress | None,
     ) -> dict[str, Any]:
         """Row by row; controls hold for dt, records are at multiples of it. Says how many steps each row took."""
-        if callable(u):
-            raise MethodError("the adaptive integrator takes controls as arrays, not as a function")
-        taken, held = [], u.shape[1] == 1
-        for k in range(len(batch)):
-            course = Course(batch, k, self.tolerance)
-            for start in range(0, steps, steps if held else 1):
-                stop = steps if held else start + 1
-                due = np.arange(start // recorder.every + 1, stop // recorder.every + 1) * recorder.every
-                found = course.run(u[k, 0 if held else start], stop * batch.dt, due * batch.dt)
-                recorder.put(batch, k, due, found)
-            course.leave()
-            taken.append(course.steps)
-        return {"steps": taken}
+        courses = [Course(batch, k, self.tolerance) for k in range(len(batch))]
+        stride = steps if not callable(u) and u.shape[1] == 1 else 1
+        for start in range(0, steps, stride):
+            stop = start + stride
+            due = np.arange(start // recorder.every + 1, stop // recorder.every + 1) * recorder.every
+            if callable(u):
+                control = ask(u, start * batch.dt, batch.began, batch.read(), batch.nu)[:, 0]
+            else:
+                control = u[:, start]
+            for course in courses:
+                found = course.run(control[course.k], stop * batch.dt, due * batch.dt)
+                recorder.put(batch, course.k, due, found)
+            if progress is not None:
+                progress(stop, steps)
+        return {"steps": [course.steps for course in courses]}
 
 
 class Field:
@@ -117,10 +122,10 @@ class Field:
         dq, dqd, near = self.engine.rate(x[: self.nq], x[self.nq :], u)
         return np.concatenate([dq, dqd]), float(near[0])
 
-    def P(self, x: Array) -> tuple[Array, float, float]:
-        """The projected state, its nearness to a singular configuration, and its speed in the loops."""
+    def P(self, x: Array) -> tuple[Array, Array]:
+        """The projected state, and what there is to say of it (`Engine.projection`)."""
         q, qd, there = self.engine.projection(x[: self.nq], x[self.nq :])
-        return np.concatenate([q, qd]), float(there[0]), float(there[1])
+        return np.concatenate([q, qd]), there
 
 
 def attempt(field: Field, x: Array, k1: Array, u: Array, h: float) -> tuple[Array, list[Array], float]:
@@ -170,6 +175,7 @@ class Course:
             y, k, near = attempt(self.field, self.x, slope, u, h)
             if is_blind(near, self.speed, h) and moves < ELSEWHERE:
                 self.h, moves = 0.77 * h, moves + 1
+                self._stop_below(CRAWLING * self.batch.dt, Fault.BLIND)
                 continue
             moves = 0
             error = self._error(y, k, h)
@@ -179,23 +185,26 @@ class Course:
             end = until if h == until - self.t else self.t + h
             while len(found) < len(outputs) and outputs[len(found)] <= end + ROUNDING:
                 part = min((outputs[len(found)] - self.t) / h, 1.0)
-                found.append(self.field.P(interpolate(self.x, y, k, h, part) if part < 1.0 else y)[0])
+                found.append(self._closed(interpolate(self.x, y, k, h, part) if part < 1.0 else y)[0])
             self.x, self.t, self.steps = y, end, self.steps + 1
             slope = k[6]
             self._arrive()
             grown = h * min(MOST_GROWN, SAFETY * max(error, LEAST_ERROR) ** (-1 / ORDER))
             self.h = grown if h >= self.h or grown < self.h else self.h
-        return found
-
-    def leave(self) -> None:
-        """Say in the batch where the row has come to."""
         self.batch.watch.steps[self.k] = round(self.t / self.batch.dt)
+        return found
 
     def _shorten(self, h: float, error: float) -> None:
         """A shorter step after one of length h with too large an error; none below `SHORTEST`."""
         self.h = h * (max(MOST_SHRUNK, SAFETY * error ** (-1 / ORDER)) if np.isfinite(error) else AFTER_NAN)
-        if self.h < SHORTEST:
-            self.batch.watch.status[self.k] = Status.DIVERGED
+        self._stop_below(SHORTEST, Fault.ROUGH if np.isfinite(error) else Fault.BEYOND)
+
+    def _stop_below(self, shortest: float, fault: Fault) -> None:
+        """Stop the row for good where its steps become shorter than this [s]."""
+        if self.h < shortest:
+            q, qd = self.x[: self.field.nq], self.x[self.field.nq :]
+            self.batch.watch.steps[self.k] = round(self.t / self.batch.dt)
+            self.batch.stop(self.k, Stop(q, qd, fault, self.h, f"with steps of {self.h:.1e} s"))
 
     def _error(self, y: Array, k: list[Array], h: float) -> float:
         """The estimated error of a step that leads to y, in units of the tolerance; infinite where y has diverged."""
@@ -207,7 +216,7 @@ class Course:
 
     def _arrive(self) -> None:
         """Close the state, and note how near it is to a singular configuration."""
-        self.x, near, self.speed = self.field.P(self.x)
+        self.x, near, self.speed = self._closed(self.x)
         batch, k, watch, nq = self.batch, self.k, self.batch.watch, self.field.nq
         batch.state.q[k], batch.state.qd[k] = self.x[:nq], self.x[nq:]
         watch.nearest[k] = min(watch.nearest[k], near)
@@ -216,3 +225,10 @@ class Course:
             if passes(r0, r1, near, (self.t - t1) / (t1 - t0)):
                 watch.passed[k] = 1.0
             self.past = [(t1, r1), (self.t, near)]
+
+    def _closed(self, x: Array) -> tuple[Array, float, float]:
+        """The closed state, its nearness to a singular configuration and its speed in the loops; its peaks count."""
+        x, (near, speed, error, turning) = self.field.P(x)
+        watch, k = self.batch.watch, self.k
+        watch.loop_error[k], watch.turning[k] = max(watch.loop_error[k], error), max(watch.turning[k], turning)
+        return x, float(near), float(speed)

@@ -69,7 +69,7 @@ class FixedStep(ABC):
         for start in range(0, steps, chunk):
             n = min(chunk, steps - start)
             if callable(u):
-                control = ask(u, start * batch.dt, batch.read(), batch.nu)
+                control = ask(u, start * batch.dt, batch.began, batch.read(), batch.nu)
             else:
                 control = u if u.shape[1] == 1 else u[:, start : start + n]
             batch.advance(control, start, n, recorder, threads)
