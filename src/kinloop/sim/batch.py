@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinloop.scalar import Array
+from kinloop.sim.energy_monitor import begin_ledger
 from kinloop.sim.engine import Engine
 from kinloop.sim.reasons import Stop, judge
 from kinloop.sim.state import State
@@ -52,6 +53,8 @@ class Batch:
         self.reasons = [""] * rows
         for k in np.flatnonzero(~state.ok):
             self.reasons[k] = f"had stopped at t = {state.t[k]:.9g} s, before this rollout began"
+        if engine.monitor:
+            begin_ledger(self.watch, np.asarray(engine.reading(state.q, state.qd)[1]))
         self.until = np.zeros((rows, 1))
         self.parts, self.unsettled = state.pace.T.copy()
         self.substeps = np.zeros(rows, dtype=int)

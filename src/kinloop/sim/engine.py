@@ -32,9 +32,9 @@ FEEDBACK = {name: f"{name}_next" for name in StepState._fields}
 class Engine:
     """The kernels of a system under an integrator."""
 
-    def __init__(self, robot: Robot, system: System, integrator: Integrator) -> None:
+    def __init__(self, robot: Robot, system: System, integrator: Integrator, monitor: bool = False) -> None:
         tree = system.tree
-        self.robot, self.system, self.integrator, self.tree = robot, system, integrator, tree
+        self.robot, self.system, self.integrator, self.tree, self.monitor = robot, system, integrator, tree, monitor
         self._method = integrator if isinstance(integrator, StepMethod) else None
         frames = tuple(c.chart.key for c in tree if isinstance(c.chart, TangentFrame))
         contact = system.contact.key if system.contact else None
@@ -45,8 +45,8 @@ class Engine:
         """The kernel of one step."""
         if self._method is None:
             raise MethodError(f"the {self.integrator.name} integrator has no single step; use rollout")
-        stepper = Stepper(self.system, self._method)
-        return self.kernel("step", stepper, stepper.inputs())
+        stepper = Stepper(self.system, self._method, self.monitor)
+        return self.kernel("monitored_step" if self.monitor else "step", stepper, stepper.inputs())
 
     @cached_property
     def start(self) -> Any:

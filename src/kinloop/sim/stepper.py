@@ -17,6 +17,7 @@ from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive
 from kinloop.sim.contact.impact import Contact
+from kinloop.sim.energy_monitor import booked
 from kinloop.sim.singularity import passes
 from kinloop.sim.status import Fault, Status
 from kinloop.sim.watch import Watch
@@ -87,7 +88,8 @@ class Moved(NamedTuple):
     """Where an integrator's step leads: the next state, and what is needed to judge the step.
 
     `correction` is the size of the last Newton correction of the loops [m, rad], `nearness` that of the configurations
-    the step was computed at (`singularity`), `work` what forces did [J], `records` what else can be recorded.
+    the step was computed at (`singularity`), `work` what motors, springs and damping did [J], `records` what else can
+    be recorded, `flying` whether nothing touched.
     """
 
     q: Array
@@ -97,6 +99,7 @@ class Moved(NamedTuple):
     nearness: Any
     work: Any
     records: dict[str, Any]
+    flying: Any = True
 
 
 @runtime_checkable
@@ -120,10 +123,13 @@ class StepMethod(Protocol):
 
 
 class Stepper:
-    """The step of a system by a method: a call takes and gives what the step kernel does."""
+    """The step of a system by a method: a call takes and gives what the step kernel does.
 
-    def __init__(self, system: System, method: StepMethod) -> None:
-        self.system, self.method = system, method
+    `monitor` says whether energy and loop errors are watched in every step.
+    """
+
+    def __init__(self, system: System, method: StepMethod, monitor: bool = False) -> None:
+        self.system, self.method, self.monitor = system, method, monitor
 
     def inputs(self) -> dict[str, int]:
         """Sizes of the kernel's inputs: those of a `StepState`, the controls, the number of steps, their length."""
@@ -151,8 +157,11 @@ class Stepper:
         new = before._replace(
             status=status, steps=before.steps + 1.0, nearest=sc.minimum(before.nearest, near),
             passed=sc.where(crossed, 1.0, before.passed), last=near, before_last=before.last,
-            work=before.work + moved.work, **_peaks(self.system, before, moved, fastest),
+            **_peaks(before, moved, fastest),
         )  # fmt: skip
+        if self.monitor:
+            error = sc.maximum(before.loop_error, self.system.loop_error(moved.q))
+            new = new._replace(loop_error=error, **booked(self.system.tree, before, moved))
         after = Watch.of(_choose(go, new.vector(), watch))
         after = after._replace(status=status, fault=sc.where(refused, _fault(moved, slow, within), before.fault))
         out = {"q_next": q_next, "qd_next": qd_next, "memory_next": memory_next, **moved.records}
@@ -164,10 +173,9 @@ class Stepper:
 _RUNNING = float(Status.RUNNING)
 
 
-def _peaks(system: System, before: Watch, moved: Moved, fastest: Any) -> dict[str, Any]:
+def _peaks(before: Watch, moved: Moved, fastest: Any) -> dict[str, Any]:
     """What is largest so far (`watch.PEAKS`) after a step in which joints turned at `fastest`."""
-    seen, error = moved.records, system.loop_error(moved.q)
-    found = {"loop_error": sc.maximum(before.loop_error, error), "turning": sc.maximum(before.turning, fastest)}
+    seen, found = moved.records, {"turning": sc.maximum(before.turning, fastest)}
     if len(seen.get("contact_force", ())):
         force = np.sum(seen["contact_force"], axis=0)
         found["contact_force"] = sc.maximum(before.contact_force, sc.sqrt(force @ force))

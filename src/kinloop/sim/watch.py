@@ -33,7 +33,15 @@ class Watch(NamedTuple):
     before_last: Any
     """... and at the one before that."""
     work: Any
-    """What all forces but gravity, springs and the loops have done so far [J]."""
+    """What motors, springs and damping have done so far [J] (`energy_monitor`, as the next four), ..."""
+    energy: Any
+    """... kinetic and potential energy after the last step [J], ..."""
+    unexplained: Any
+    """... what of it no force has supplied [J], ..."""
+    imbalance: Any
+    """... the largest amount of that so far [J], ..."""
+    motion: Any
+    """... and the largest sum of kinetic energy and work so far [J]; zero where nobody watches."""
     fault: Any
     """Why the last step was refused: a `Fault`, as a float; 0 where none was."""
     loop_error: Any

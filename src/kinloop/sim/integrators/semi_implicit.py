@@ -79,7 +79,8 @@ class SemiImplicit(FixedStep):
     def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
         past = read_past(memory, _count(system), len(drivers(system.tree)), np.array([h, *u]))
         before = with_followers(system.tree, past.differences[0])
-        tree = with_armature(system.tree, implicit_armature(system.drive, q, qd, before, u, h))
+        extra = implicit_armature(system.drive, q, qd, before, u, h)
+        tree = with_armature(system.tree, extra)
         middle, qd_mid = _predicted(tree, system, q, qd, past, h)
         bodies = system.contact.bodies if system.contact else ()
         base = still(tree, middle).embedding
@@ -93,7 +94,10 @@ class SemiImplicit(FixedStep):
             ahead = extrapolated(past.differences, past.known)
             a = np.array([sc.where(blind, x, y) for x, y in zip(ahead, a, strict=True)])
             off = np.array([sc.where(blind, 0.0, x) for x in off])
-        return _finish(tree, system, q, qd, past, s, here, v_free, middle, a, off, near, u, h)
+        moved = _finish(tree, system, q, qd, past, s, here, v_free, middle, a, off, near, h)
+        # implicit forces are those at the start, less what the armature takes that stands for their change
+        pushed = h * joint_forces(system.drive, middle, spanning(tree, G, here), u) - extra * (moved.qd - qd)
+        return moved._replace(work=0.5 * (pushed @ (qd + moved.qd)))
 
 
 def order(system: System) -> int:
@@ -151,14 +155,13 @@ def _at_the_middle(
 
 def _finish(
     tree: ClusterTree, system: System, q: Array, qd: Array, past: Past, s: SmoothMotion, here: Array, v_free: Array,
-    middle: Array, a: Array, off: Array, near: Any, u: Array, h: Any,
+    middle: Array, a: Array, off: Array, near: Any, h: Any,
 ) -> Moved:  # fmt: skip
     """The end of the step: by the history where nothing touches and forces are smooth, else by the leapfrog."""
     top, G, contact = tree.top, s.kin.embedding, system.contact
     records: dict[str, Any] = {}
     impulses, flying = past.impulses, True
     v_next, travel = turned(tree, v_free, 0.5 * h), None
-    work: Any = 0.0
     if contact:
         hit = contact(tree, s, middle, here, v_free, _drift(tree, system, past, h, s), past.impulses, h)
         v_next, travel, records, impulses, flying = hit.v, hit.travel, hit.records, hit.impulses, hit.flying
@@ -187,4 +190,4 @@ def _finish(
     kept = differences[: len(past.differences)]
     known = sc.where(flying, sc.minimum(past.known + 1.0, float(len(kept))), 0.0)
     memory = Past(kept, known, past.held, impulses).vector()
-    return Moved(q_next, qd_next, memory, correction, near, work, records)
+    return Moved(q_next, qd_next, memory, correction, near, 0.0, records, flying)

@@ -1,0 +1,60 @@
+"""Whether the energy of a batch row balances the work of the forces on it: a witness that no integrator can fool.
+
+After every step kinetic and potential energy E are computed anew. What a step gained beyond the work W of motors,
+springs and damping,
+
+    E - E_before - W                                                                                             (1)
+
+is unexplained. Summed over steps in which nothing touches it stays as small as the integrator is exact. Contacts, joint
+stops and dry friction may take any amount, and give none: while something touches, what is unexplained may fall back to
+zero, and no further.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.algorithms.trees.energy import potential_energy
+from kinloop.clusters import ClusterTree
+from kinloop.scalar import Array
+from kinloop.sim.smooth_motion import spanning_kinetic_energy
+from kinloop.sim.watch import Watch
+
+if TYPE_CHECKING:
+    from kinloop.sim.stepper import Moved
+
+UNBALANCED = 1e-2
+"""A row whose unexplained energy was once this part of its largest energy of motion and work is not to be trusted."""
+
+ROUNDING = 1e-9
+"""Part of the energy at the beginning that counts as no motion."""
+
+
+def begin_ledger(watch: Watch, energies: Array) -> None:
+    """Write into the watch of rows that begin what they begin with: kinetic and potential energies (B, 2) [J]."""
+    watch.energy[:] = np.sum(energies, axis=1)
+    watch.motion[:] = energies[:, 0] + ROUNDING * (1.0 + np.abs(energies[:, 1]))
+
+
+def booked(tree: ClusterTree, before: Watch, moved: Moved) -> dict[str, Any]:
+    """The fields of a `Watch` that (1) changes, after a step."""
+    kinetic = spanning_kinetic_energy(tree, moved.q, moved.qd)
+    energy, work = kinetic + potential_energy(tree, moved.q), before.work + moved.work
+    total = before.unexplained + (energy - before.energy - moved.work)
+    if moved.flying is not True:
+        total = sc.where(moved.flying, total, sc.maximum(sc.minimum(before.unexplained, 0.0), total))
+    return {
+        "energy": energy,
+        "work": work,
+        "unexplained": total,
+        "imbalance": sc.maximum(before.imbalance, sc.abs(total)),
+        "motion": sc.maximum(before.motion, kinetic + sc.abs(work)),
+    }
+
+
+def unbalanced(watch: Watch) -> Array:
+    """Which rows' energy does not balance (B,); one that is no number does not either."""
+    return np.asarray(~(watch.imbalance <= UNBALANCED * watch.motion) & (watch.motion > 0.0))
