@@ -38,9 +38,15 @@ def turned(tree: ClusterTree, v: Array, h: float) -> Array:
     return out
 
 
+def free_bodies(tree: ClusterTree) -> list[int]:
+    """Bodies on free joints that no loop holds."""
+    return [c.bodies[0] for c in tree if not c.parts and isinstance(tree.top.types[c.bodies[0]], Free)]
+
+
 def _free_starts(tree: ClusterTree) -> list[int]:
     """Where the six velocities of each free joint begin in v."""
-    return [c.v.start for c in tree if not c.parts and isinstance(tree.top.types[c.bodies[0]], Free)]
+    free = free_bodies(tree)
+    return [c.v.start for c in tree if c.bodies[0] in free]
 
 
 def screwed(top: Topology, step: Array, twist: Array, rate: Array, h: Any) -> Array:
