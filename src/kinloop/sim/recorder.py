@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinloop.errors import MethodError
+from kinloop.inputs import checked_count
 from kinloop.scalar import Array
 from kinloop.sim.actuators import spring_energy
 from kinloop.sim.engine import Engine
@@ -34,9 +35,8 @@ class Recorder:
         for name in names:
             if name not in allowed:
                 raise MethodError(f"cannot record {name!r}; this simulator records {', '.join(allowed)}")
-        if every < 1:
-            raise MethodError(f"every must be at least 1, received {every}")
-        self.sim, self.names, self.every, self.steps, self.rows = sim, tuple(names), int(every), steps, rows
+        self.every = checked_count("every", every)
+        self.sim, self.names, self.steps, self.rows = sim, tuple(names), steps, rows
         self.count = steps // self.every
         self.records: dict[str, Array] = {}
 
