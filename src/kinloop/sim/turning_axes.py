@@ -27,13 +27,18 @@ def transport(tree: ClusterTree, v: Array) -> Array:
 
 
 def turned(tree: ClusterTree, v: Array, h: float) -> Array:
-    """v with the linear velocity of free joints written in the axes that the body will have a time h later.
+    """v with the linear velocity of free joints written in the axes that the body will have a time h later."""
+    return turned_by(tree, v, h * v)
+
+
+def turned_by(tree: ClusterTree, v: Array, way: Array) -> Array:
+    """v with the linear velocity of free joints written in the axes that the body has after it moves by `way`.
 
     By Cayley's map, which is a rotation: a velocity written anew keeps its length.
     """
     out = np.array(v)
     for a in _free_starts(tree):
-        t, x = (-0.5 * h) * v[a : a + 3], v[a + 3 : a + 6]
+        t, x = -0.5 * way[a : a + 3], v[a + 3 : a + 6]
         out[a + 3 : a + 6] = x + (2.0 / (1.0 + t @ t)) * cross(t, x + cross(t, x))
     return out
 

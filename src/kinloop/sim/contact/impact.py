@@ -31,7 +31,7 @@ from kinloop.sim.contact.propagation import Propagated, response
 from kinloop.sim.contact.solver import ContactRow, shared
 from kinloop.sim.on_loops import spanning
 from kinloop.sim.smooth_motion import SmoothMotion
-from kinloop.sim.turning_axes import free_bodies, turned
+from kinloop.sim.turning_axes import free_bodies, turned_by
 from kinloop.spatial import Transform
 from kinloop.spatial.transform import cross
 
@@ -116,13 +116,14 @@ class Contact:
         impulses, stops = ([x * (1.0 + bounce.restitution) for x in xs] for xs in (forces, stops))
         change = response(tree, s.kin, s.art, (1.0 + bounce.restitution) * found.w)
         v_there = v_free + change
-        v_next = turned(tree, v_there, 0.5 * h)
         flying = _flying(impulses, paths)
         # from the middle: h/2 v_next in flight, else h v_next from where the step began
         gone = h * v_there - (0.5 * h) * v - drift
-        travel = np.array([sc.where(flying, (0.5 * h) * a, b) for a, b in zip(v_next, gone, strict=True)])
         if bounce.hit is not False:
-            travel = travel - (h * bounce.when) * change
+            gone = gone - (h * bounce.when) * change
+        way = np.array([sc.where(flying, (0.5 * h) * a, b) for a, b in zip(v_there, gone, strict=True)])
+        v_next = turned_by(tree, v_there, way)
+        travel = np.array([sc.where(flying, (0.5 * h) * a, b) for a, b in zip(v_next, gone, strict=True)])
         return Hit(v_next, travel, begin, flying, _records(touches, impulses, stops, found.residual, h))
 
     def _rows(
