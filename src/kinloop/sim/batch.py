@@ -173,7 +173,8 @@ class Batch:
 
     def _fast(self, state: StepState) -> Array:
         """Which rows were stopped by their speed, not by their loops."""
-        return np.asarray(np.max(np.abs(state.qd), axis=1, initial=0.0) > FAST)
+        fast = np.max(np.abs(state.qd), axis=1, initial=0.0) > FAST
+        return np.asarray(fast | (not self.engine.robot.mechanism.closures))
 
     def read(self) -> State:
         """The states of all rows, from which they go on as if nothing had been read."""
