@@ -21,9 +21,9 @@ class Rollout:
 
     `t` (N,) are the recorded times. `status` (B,) holds integers of `Status`: 1 where a row went all the way, 3 where
     its loops could not be closed at this step length, 4 where it diverged; such a row stays at its last good state,
-    from the time `stopped` (B,) on, and nothing pushes it in the records. `substeps` (B,) counts the steps that rows took where dt
-    was too long for them. `singular` (B,) is True where a row passed a configuration at which a loop loses rank,
-    `nearest` (B,) how near it came to one: 0 is there, 1 or more far away (`kinloop.sim.singularity`).
+    from the time `stopped` (B,) on, and nothing pushes it in the records. `substeps` (B,) counts the steps that rows
+    took where dt was too long for them. `singular` (B,) is True where a row passed a configuration at which a loop
+    loses rank, `nearest` (B,) how near it came to one: 0 is there, 1 or more far away (`kinloop.sim.singularity`).
     """
 
     t: Array
