@@ -63,6 +63,25 @@ def checked_inputs(
     return out
 
 
+def checked_number(name: str, x: float, must: str, least: float = -np.inf, most: float = np.inf) -> float:
+    """A finite number from `least` to `most`, or an error that says what it must do: "be a number not below zero"."""
+    try:
+        value = float("nan") if isinstance(x, str) else float(x)
+    except (TypeError, ValueError, OverflowError):
+        value = float("nan")
+    if not (np.isfinite(value) and least <= value <= most):
+        raise MethodError(f"{name} must {must}, received {x!r}")
+    return value
+
+
+def checked_count(name: str, x: float, least: int = 1) -> int:
+    """A whole number of at least `least`, or an error."""
+    value = checked_number(name, x, f"be at least {least}", least)
+    if value != round(value):
+        raise MethodError(f"{name} must be a whole number, received {x!r}")
+    return int(value)
+
+
 def _real(name: str, x: ArrayLike, shape: str) -> Array:
     """A float array; complex numbers lose no part of themselves on the way, they are refused."""
     if isinstance(x, np.ndarray) and x.dtype == float:

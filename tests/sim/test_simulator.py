@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -151,3 +152,37 @@ def test_a_simulation_that_would_ignore_a_constrained_loop_is_refused_by_name():
     robot = replace(m, constrained=(m.loops[0].name,), independent=()).build()
     with pytest.raises(kl.KinloopError, match="Simulator"):
         Simulator(robot)
+
+
+def table_and_arm():
+    """An arm beside a table, which is fixed to the world with all that stands on it."""
+    b = kl.Builder("table_and_arm")
+    b.body("table", joint="fixed", mass=5.0, inertia=(1, 1, 1))
+    b.body("lamp", "table", joint="fixed", mass=1.0, inertia=(1, 1, 1), at=(0, 0, -0.1))
+    b.body("arm", axis="y", mass=1.0, com=(0.2, 0, 0), inertia=(0.1, 0.1, 0.1), lower=-1.0, upper=1.0)
+    b.frame("leg", "table", at=(0, 0, -0.5))
+    b.frame("tip", "arm", at=(0.4, 0, 0))
+    return b.build()
+
+
+def test_contacts_that_cannot_move_are_left_out_with_a_warning():
+    robot = table_and_arm()
+    with pytest.warns(UserWarning, match="contacts on bodies that cannot move are left out: 'leg', 'lamp'$"):
+        sim = Simulator(robot, ground=Plane(height=-0.2), contacts=["leg", "tip", "lamp"])
+    assert [c.name for c in sim.contact.candidates] == ["tip"]
+    run = sim.rollout(steps=400, record=("contact_force", "gap"))
+    assert run.status[0] == 1 and np.max(run.contact_force) < 1e4 and np.min(run.gap) > -1e-5
+    with pytest.warns(UserWarning, match="are left out: 'leg'"):
+        assert Simulator(robot, ground=Plane(), contacts=["leg"], limits=False).contact is None
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "adaptive"])
+def test_integrators_that_ignore_stops_say_so(integrator):
+    words = rf"integrator '{integrator}' ignores the stops and the dry friction of 'arm_joint'; .*'semi_implicit'"
+    with pytest.warns(UserWarning, match=words):
+        Simulator(table_and_arm(), integrator=integrator)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Simulator(table_and_arm(), integrator=integrator, limits=False)
+        Simulator(pendulum(), integrator=integrator)
+        Simulator(table_and_arm())

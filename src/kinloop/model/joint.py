@@ -46,6 +46,8 @@ class Joint:
             value = getattr(self, what)
             if not (is_finite(value) and value >= 0):
                 raise ModelError(f"joint {self.name!r} has {what} {value!r}; it must be a number not below zero")
+        if not is_finite(self.rest):
+            raise ModelError(f"joint {self.name!r} has its spring at rest at {self.rest!r}; give a finite position")
         check_joint_type(self.type, f"joint {self.name!r}")
         if self.type.is_free and self.armature > 0:
             raise ModelError(

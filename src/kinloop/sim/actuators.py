@@ -23,6 +23,7 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
 from kinloop.errors import MethodError, unknown
+from kinloop.inputs import checked_number
 from kinloop.model import Actuator
 from kinloop.model.annotations import UNBOUNDED
 from kinloop.model.topology import Topology
@@ -49,8 +50,11 @@ class Motor:
     def __post_init__(self) -> None:
         if self.kind not in LAWS:
             raise MethodError(f"motor kind {self.kind!r} of {self.joint!r} is not one of {', '.join(LAWS)}")
-        if not (self.kp >= 0 and self.kd >= 0 and self.limit >= 0):
-            raise MethodError(f"gains and limit of the motor of {self.joint!r} must not be negative")
+        for name, x in (("kp", self.kp), ("kd", self.kd)):
+            checked_number(f"{name} of the motor of {self.joint!r}", x, "not be negative or infinite", 0.0)
+        if self.limit != np.inf:
+            checked_number(f"limit of the motor of {self.joint!r}", self.limit, "not be negative", 0.0)
+        checked_number(f"gear of the motor of {self.joint!r}", self.gear, "be a finite number")
 
 
 class Law(NamedTuple):

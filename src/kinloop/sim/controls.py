@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kinloop.errors import MethodError, ShapeError
-from kinloop.inputs import checked
+from kinloop.inputs import checked, checked_count
 from kinloop.scalar import Array
 from kinloop.sim.state import State
 
@@ -32,11 +32,11 @@ def as_controls(
     if callable(controls):
         if steps is None:
             raise MethodError("a control function needs steps=, the number of steps to take")
-        return controls, int(steps), state
+        return controls, checked_count("steps", steps), state
     u = checked("controls", np.zeros(nu) if controls is None else controls, nu)
     if u.ndim > 3:
         raise ShapeError(f"controls must have shape (nu,), (T, nu) or (B, T, nu), received {u.shape}")
-    steps = int(steps) if steps is not None else (u.shape[-2] if u.ndim > 1 else 0)
+    steps = checked_count("steps", steps) if steps is not None else (u.shape[-2] if u.ndim > 1 else 0)
     if steps < 1:
         raise MethodError("say how many steps to take: steps=, or controls with a time axis (T, nu)")
     if u.ndim > 1 and u.shape[-2] not in (1, steps) and u.shape[-2] < steps:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinloop.errors import MethodError
+from kinloop.inputs import checked_count
 from kinloop.scalar import Array
 from kinloop.sim.actuators import spring_energy
 from kinloop.sim.engine import Engine
 from kinloop.sim.rollout import Rollout
 from kinloop.sim.state import State
 from kinloop.sim.status import Status
-from kinloop.sim.watch import PEAKS
+from kinloop.sim.watch import PEAKS, Watch
 
 if TYPE_CHECKING:
     from kinloop.sim.batch import Batch
@@ -24,7 +25,10 @@ DERIVED = ("q", "v", "qd", "energy", "kinetic_energy", "potential_energy", "loop
 """What can be recorded of every simulation: computed from states."""
 
 CONTACT = ("contact_force", "gap", "residual", "joint_impulse")
-"""What can be recorded besides where there is contact: outputs of the step kernel."""
+"""What can be recorded besides where there is contact: outputs of the step kernel.
+
+After a row has stopped, forces, impulses and residuals are zero and gaps stay (nan where none was recorded before).
+"""
 
 
 class Recorder:
@@ -35,9 +39,8 @@ class Recorder:
         for name in names:
             if name not in allowed:
                 raise MethodError(f"cannot record {name!r}; this simulator records {', '.join(allowed)}")
-        if every < 1:
-            raise MethodError(f"every must be at least 1, received {every}")
-        self.sim, self.names, self.every, self.steps, self.rows = sim, tuple(names), int(every), steps, rows
+        self.every = checked_count("every", every)
+        self.sim, self.names, self.steps, self.rows = sim, tuple(names), steps, rows
         self.count = steps // self.every
         self.records: dict[str, Array] = {}
 
@@ -101,9 +104,18 @@ class Recorder:
             out["loop_error"] = engine.loop_error(q)
         return {name: out[name] for name in self.names if name in out}
 
+    def _still(self, watch: Watch) -> None:
+        """Records of contact for the time after a row has stopped: nothing pushes, and gaps are what they were."""
+        for k in np.flatnonzero(~watch.has(Status.RUNNING)):
+            good = int(watch.steps[k]) // self.every
+            for name in set(CONTACT) & set(self.records):
+                x = self.records[name][k]
+                x[good:] = (x[good - 1] if good else np.nan) if name == "gap" else 0.0
+
     def result(self, batch: Batch, before: State, single: bool, info: dict[str, Any]) -> Rollout:
         """The rollout of a batch that began at `before`; `single` leaves out the axis of batch rows."""
         watch = batch.watch
+        self._still(watch)
         t = self.sim.dt * self.every * np.arange(1, self.count + 1) + before.t[0]
         records = {n: (x[0] if single else x) for n, x in self.records.items()}
         status = watch.status.astype(int)

@@ -27,7 +27,8 @@ class Rollout:
 
     `t` (N,) are the recorded times, of the first row where rows began at different ones. `status` (B,) holds integers
     of `Status`: 1 where a row went all the way, others where it stopped. A row that stops stays at its last good state,
-    from the time `stopped` (B,) on, and `reasons` (B) has a sentence about it; '' for rows that did not stop.
+    from the time `stopped` (B,) on, and nothing pushes it in the records; `reasons` (B) has a sentence about it, '' for
+    rows that did not stop.
     `substeps` (B,) counts the steps that rows took where dt was too long for them. `singular` (B,) is True where a row
     passed a configuration at which a loop loses rank, `nearest` (B,) how near it came to one: 0 is there, 1 or more far
     away (`kinloop.sim.singularity`). `peaks` has the largest values over all steps, recorded or not, each (B,):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -14,13 +15,13 @@ from kinloop.algorithms.requests import refuse_constrained_loops
 from kinloop.clusters.framing import framed
 from kinloop.compiler.keys import parts_digest
 from kinloop.errors import MethodError, SingularConfiguration
-from kinloop.inputs import checked
+from kinloop.inputs import checked, checked_count, checked_number
 from kinloop.kernels import Interpreted
 from kinloop.robot import Robot
 from kinloop.scalar import Array
 from kinloop.sim.actuators import Motor, make_drive
 from kinloop.sim.batch import Batch
-from kinloop.sim.contact.candidates import ContactPoint, find_candidates
+from kinloop.sim.contact.candidates import ContactPoint, can_move, find_candidates
 from kinloop.sim.contact.ground import Ground
 from kinloop.sim.contact.impact import Contact
 from kinloop.sim.contact.joint_stops import joint_limits
@@ -37,6 +38,12 @@ from kinloop.sim.status import Status
 from kinloop.sim.stepper import System
 from kinloop.sim.watch import Watch, begin_watch
 
+SMALLEST = float(np.finfo(float).tiny)
+"""The smallest step length and tolerance."""
+
+SHOWN = 5
+"""Names that a warning lists."""
+
 
 class Simulator:
     """Simulates a robot on closed loops, with or without ground, one state or a batch.
@@ -45,8 +52,8 @@ class Simulator:
     by default a control is `tau`, the force on the robot's independent coordinates. `integrator`:
     "semi_implicit" (the default, and the only one that takes contact), "rk4", "adaptive" (to `tolerance`).
     `ground` is a `Plane` or `HeightField`, `contacts` what may touch it (see `candidates.find_candidates`),
-    `limits` says whether joint stops and dry friction act (in "semi_implicit" only), `iterations` how often the
-    contact solver sweeps, `substeps` how many classical steps "rk4" takes within one dt.
+    `limits` says whether joint stops and dry friction act (in "semi_implicit" only; others warn), `iterations` how
+    often the contact solver sweeps, `substeps` how many classical steps "rk4" takes within one dt.
     `v` is always given and recorded in the robot's own coordinates.
     """
 
@@ -68,15 +75,14 @@ class Simulator:
         self._given = (robot, dt, ground, integrator, contacts, motors, limits, iterations, tolerance, substeps)
         if integrator not in INTEGRATORS:
             raise MethodError(f"integrator {integrator!r} is not one of {', '.join(map(repr, INTEGRATORS))}")
-        if not (np.isfinite(dt) and dt > 0):
-            raise MethodError(f"dt must be a positive number of seconds, received {dt!r}")
-        if int(substeps) < 1:
-            raise MethodError(f"substeps must be at least 1, received {substeps!r}")
-        self.robot, self.dt, self.integrator, self.ground = robot, float(dt), integrator, ground
-        self.method = INTEGRATORS[integrator].make(IntegratorOptions(int(substeps), float(tolerance)))
+        self.dt = checked_number("dt", dt, "be a positive number of seconds", SMALLEST)
+        tolerance = checked_number("tolerance", tolerance, "be a positive number", SMALLEST)
+        options = IntegratorOptions(checked_count("substeps", substeps), tolerance)
+        self.robot, self.integrator, self.ground = robot, integrator, ground
+        self.method = INTEGRATORS[integrator].make(options)
         refuse_constrained_loops(robot.tree.top, "Simulator")
         self.drive = make_drive(robot.tree, motors)
-        self.contact = self._contact(contacts, limits, iterations)
+        self.contact = self._contact(contacts, limits, checked_count("iterations", iterations))
         system = System(framed(robot.tree), self.drive, self.contact)
         self.engine = Engine(robot, system, self.method)
         self._memory_size = self.method.memory_size(system)
@@ -84,15 +90,23 @@ class Simulator:
 
     def _contact(self, contacts: Sequence[ContactPoint | str] | None, limits: bool, iterations: int) -> Contact | None:
         candidates = find_candidates(self.robot, contacts) if self.ground is not None else []
+        moving = [c for c in candidates if can_move(self.robot.tree, c.body)]
         joints = joint_limits(self.robot.tree, self.drive) if limits else []
-        if not candidates and not joints:
-            return None
-        if not self.method.has_contact:
-            if self.ground is None:
-                return None
-            able = " or ".join(repr(name) for name, kind in INTEGRATORS.items() if kind.has_contact)
+        able = " or ".join(repr(name) for name, kind in INTEGRATORS.items() if kind.has_contact)
+        if candidates and not self.method.has_contact:
             raise MethodError(f"contact needs integrator={able}, received {self.integrator!r}")
-        return Contact(self.ground, candidates, joints, int(iterations))
+        if len(moving) < len(candidates):
+            names = _listed([c.name for c in candidates if not can_move(self.robot.tree, c.body)])
+            warnings.warn(f"contacts on bodies that cannot move are left out: {names}", stacklevel=3)
+        if joints and not self.method.has_contact:
+            names = _listed([self.robot.tree.top.coordinates[j.dof] for j in joints])
+            warnings.warn(
+                f"integrator {self.integrator!r} ignores the stops and the dry friction of {names}; "
+                f"integrator={able} minds them, limits=False says that they are not meant",
+                stacklevel=3,
+            )
+            return None
+        return Contact(self.ground, moving, joints, iterations) if moving or joints else None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A simulator pickles as what it was made of; its kernels are found in the cache, or made again."""
@@ -129,7 +143,7 @@ class Simulator:
         qd = np.atleast_2d(checked("qd", qd, robot.n_spanning))
         rows = max(len(q), len(qd))
         q, qd = (np.broadcast_to(x, (rows, x.shape[1])).copy() for x in (q, qd))
-        time = np.broadcast_to(np.asarray(t, dtype=float), (rows,)).copy()
+        time = np.broadcast_to(checked("t", np.atleast_1d(t), np.size(t)), (rows,)).copy()
         self._check_regular(q)
         memory = np.zeros((rows, self._memory_size))
         return State(q, qd, time, np.full(rows, int(Status.RUNNING)), memory, made_by=self.maker)
@@ -237,3 +251,9 @@ class Simulator:
         recorder, batch = Recorder(self, record, every, steps, len(start)), self.batch(start)
         info = self.method.run(batch, u, steps, recorder, threads, progress)
         return recorder.result(batch, start, single, info)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """A few names, and how many more there are."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(map(repr, names[:SHOWN])) + more

@@ -27,20 +27,31 @@ def transport(tree: ClusterTree, v: Array) -> Array:
 
 
 def turned(tree: ClusterTree, v: Array, h: float) -> Array:
-    """v with the linear velocity of free joints written in the axes that the body will have a time h later.
+    """v with the linear velocity of free joints written in the axes that the body will have a time h later."""
+    return turned_by(tree, v, h * v)
+
+
+def turned_by(tree: ClusterTree, v: Array, way: Array) -> Array:
+    """v with the linear velocity of free joints written in the axes that the body has after it moves by `way`.
 
     By Cayley's map, which is a rotation: a velocity written anew keeps its length.
     """
     out = np.array(v)
     for a in _free_starts(tree):
-        t, x = (-0.5 * h) * v[a : a + 3], v[a + 3 : a + 6]
+        t, x = -0.5 * way[a : a + 3], v[a + 3 : a + 6]
         out[a + 3 : a + 6] = x + (2.0 / (1.0 + t @ t)) * cross(t, x + cross(t, x))
     return out
 
 
+def free_bodies(tree: ClusterTree) -> list[int]:
+    """Bodies on free joints that no loop holds."""
+    return [c.bodies[0] for c in tree if not c.parts and isinstance(tree.top.types[c.bodies[0]], Free)]
+
+
 def _free_starts(tree: ClusterTree) -> list[int]:
     """Where the six velocities of each free joint begin in v."""
-    return [c.v.start for c in tree if not c.parts and isinstance(tree.top.types[c.bodies[0]], Free)]
+    free = free_bodies(tree)
+    return [c.v.start for c in tree if c.bodies[0] in free]
 
 
 def screwed(top: Topology, step: Array, twist: Array, rate: Array, h: Any) -> Array:

@@ -104,7 +104,7 @@ def test_without_names_shapes_count_and_else_frames():
 def test_mistakes_are_named():
     with pytest.raises(KinloopError, match="no frame named 'fooot'; did you mean 'foot'"):
         find_candidates(walker(), ["fooot"])
-    with pytest.raises(KinloopError, match="radius of the contact point on 'foot' must not be negative: -1"):
+    with pytest.raises(KinloopError, match="radius of the contact point on 'foot' must not be negative, received -1"):
         ContactPoint("foot", radius=-1)
     with pytest.raises(KinloopError, match="contact point on 'foot'"):
         ContactPoint("foot", at=(1.0, 2.0))

@@ -7,6 +7,7 @@ import pytest
 
 import kinloop as kl
 from kinloop.algorithms.trees.kinematics import motion
+from kinloop.robots.solid_inertias import box
 from kinloop.sim import ContactPoint, Motor, Plane, Simulator, box_corners
 from kinloop.sim.contact.impact import Bounce
 from kinloop.sim.on_loops import closed_twice
@@ -65,6 +66,23 @@ def test_forces_of_contact_change_the_momentum(case):
     pushed = sim.dt * (run.contact_force.sum(axis=1)[1:] - [0, 0, mass * G])
     assert np.max(run.contact_force) > 10.0
     np.testing.assert_allclose(np.diff(momentum, axis=0), pushed, atol=1e-7)
+
+
+@pytest.mark.parametrize("e", [0.0, 0.5])
+@pytest.mark.parametrize("joint", [{}, {"damping": 0.1}])
+def test_a_spinning_body_keeps_its_momentum_in_steps_with_impacts(e, joint):
+    """Its velocity is written in axes that turn as far as the body does, which is not what half a step turns it by."""
+    b = kl.Builder("box_with_a_wheel")
+    b.body("box", joint="free", **box(2.0, *SIZE))
+    b.body("wheel", "box", axis="x", mass=0.1, inertia=(1e-3, 1e-3, 1e-3), **joint)
+    sim = Simulator(b.build(), 1e-3, ground=Plane(0.5, e), contacts=box_corners("box", SIZE))
+    q, v = np.array([*level(0.25), 0.0]), np.array([4.0, 10.0, -3.0, 0.5, -0.2, -1.0, 2.0])
+    run = sim.rollout(q, v, steps=300, record=("q", "v", "contact_force"))
+    gained = np.diff(sim.robot.momentum(run.q, run.v)[:, 3:], axis=0)
+    pushed = sim.dt * (run.contact_force.sum(axis=1)[1:] - [0, 0, 2.1 * G])
+    hit = np.any(run.contact_force[1:, :, 2] > 0.0, axis=1)
+    assert np.count_nonzero(hit) > 2 and np.max(np.abs(gained)) > 0.1
+    np.testing.assert_allclose(gained[hit], pushed[hit], atol=1e-6)
 
 
 @pytest.mark.parametrize("e", [0.4, 1.0])

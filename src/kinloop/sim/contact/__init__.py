@@ -6,5 +6,6 @@
 - `impact`: the contact problem of one step: gaps, velocities, bounds, restitution, and where the impulses lead.
 - `joint_stops`: stops and dry friction of joints as further rows of that problem.
 - `standing`: where a robot is over the ground: its points of contact, lifted and tilted bases.
+- `contact_block`: how a contact can move, in all directions or in some; what is inverted of its Delassus block.
 - `solver`: impulses that meet the laws of contact: a projected Gauss-Seidel method.
 """

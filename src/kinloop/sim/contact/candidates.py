@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from kinloop.clusters import ClusterTree
 from kinloop.errors import MethodError
+from kinloop.inputs import checked_number
 from kinloop.model import Geometry
 from kinloop.model.frozen_arrays import frozen
 from kinloop.robot import Robot
@@ -31,8 +33,7 @@ class ContactPoint:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "at", tuple(frozen(self.at, (3,), f"contact point on {self.frame!r}").tolist()))
-        if not (np.isfinite(self.radius) and self.radius >= 0):
-            raise MethodError(f"radius of the contact point on {self.frame!r} must not be negative: {self.radius!r}")
+        checked_number(f"radius of the contact point on {self.frame!r}", self.radius, "not be negative", 0.0)
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class Candidate:
 
 def box_corners(frame: str, size: ArrayLike, at: ArrayLike = (0.0, 0.0, 0.0)) -> list[ContactPoint]:
     """The eight corners of a box with full lengths `size` centred at `at` of a body or frame."""
+    for length in np.ravel(np.asarray(size, dtype=float)):
+        checked_number(f"size of the box on {frame!r}", length, "not be negative", 0.0)
     half, centre = 0.5 * np.asarray(size, dtype=float), np.asarray(at, dtype=float)
     signs = [(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]
     return [ContactPoint(frame, centre + half * s, 0.0, f"{frame}.corner{k}") for k, s in enumerate(signs)]
@@ -59,6 +62,7 @@ def box_corners(frame: str, size: ArrayLike, at: ArrayLike = (0.0, 0.0, 0.0)) ->
 
 def capsule_ends(frame: str, radius: float, length: float, at: ArrayLike = (0.0, 0.0, 0.0)) -> list[ContactPoint]:
     """The two end spheres of a capsule along z of a body or frame."""
+    checked_number(f"length of the capsule on {frame!r}", length, "not be negative", 0.0)
     centre = np.asarray(at, dtype=float)
     return [
         ContactPoint(frame, centre + (0, 0, 0.5 * s * length), radius, f"{frame}.end{k}") for k, s in enumerate((-1, 1))
@@ -111,6 +115,12 @@ def find_candidates(robot: Robot, contacts: Sequence[ContactPoint | str] | None)
     for c in contacts:
         out += _of_name(robot, c) if isinstance(c, str) else [_of_point(robot, c)]
     return out
+
+
+def can_move(tree: ClusterTree, body: int) -> bool:
+    """Whether some joint between a body and the world can move; in a loop, whether the loop leaves it room."""
+    room = {i: c.m > 0 for c in tree for i in c.bodies}
+    return any(tree.top.types[i].nv > 0 and room[i] for i in tree.top.support(body))
 
 
 def _shapes(geometry: Iterable[Geometry]) -> list[Geometry]:

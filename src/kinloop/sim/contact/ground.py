@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from kinloop import scalar as sc
 from kinloop.compiler.keys import function_digest
 from kinloop.errors import MethodError
+from kinloop.inputs import checked, checked_number
 from kinloop.model.joints import perpendicular, unit_axis
 from kinloop.scalar import Array
 from kinloop.spatial.transform import cross
@@ -51,10 +52,8 @@ class Ground(Protocol):
 
 
 def _checked(friction: float, restitution: float) -> None:
-    if not (np.isfinite(friction) and friction >= 0):
-        raise MethodError(f"friction must be a number not below zero, received {friction!r}")
-    if not 0 <= restitution <= 1:
-        raise MethodError(f"restitution must lie between 0 and 1, received {restitution!r}")
+    checked_number("friction", friction, "be a number not below zero", 0.0)
+    checked_number("restitution", restitution, "lie between 0 and 1", 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -68,6 +67,7 @@ class Plane:
 
     def __post_init__(self) -> None:
         _checked(self.friction, self.restitution)
+        checked_number("height of the plane", self.height, "be a finite number [m]")
         object.__setattr__(self, "normal", unit_axis(self.normal, "normal of the plane"))
 
     @property
@@ -126,6 +126,8 @@ class HeightField:
         x, y, heights = (np.asarray(a, dtype=float) for a in (x, y, heights))
         if heights.shape != (len(x), len(y)) or len(x) < 2 or len(y) < 2:
             raise MethodError(f"heights must have shape ({len(x)}, {len(y)}), received {heights.shape}")
+        for name, values in (("x", x), ("y", y), ("heights", heights)):
+            checked(f"{name} of the table of heights", values, values.shape[-1])
 
         def height(px: Any, py: Any) -> Any:
             return _hats(x, px) @ (heights @ _hats(y, py))

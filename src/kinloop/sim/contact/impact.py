@@ -28,10 +28,10 @@ from kinloop.sim.contact.candidates import Candidate
 from kinloop.sim.contact.ground import Ground
 from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, solve_with_joints
 from kinloop.sim.contact.propagation import Propagated, response
-from kinloop.sim.contact.solver import ContactRow
+from kinloop.sim.contact.solver import ContactRow, shared
 from kinloop.sim.on_loops import spanning
 from kinloop.sim.smooth_motion import SmoothMotion
-from kinloop.sim.turning_axes import turned
+from kinloop.sim.turning_axes import free_bodies, turned_by
 from kinloop.spatial import Transform
 from kinloop.spatial.transform import cross
 
@@ -112,16 +112,18 @@ class Contact:
             self.joints, paths, tree, s, contacts, self._touching(touches, after, h), self.rounds, start
         )
         begin = np.concatenate([*found.contacts, np.array(stops)])
-        impulses, stops = ([x * (1.0 + bounce.restitution) for x in xs] for xs in (found.contacts, stops))
+        forces = shared(contacts, found.contacts)
+        impulses, stops = ([x * (1.0 + bounce.restitution) for x in xs] for xs in (forces, stops))
         change = response(tree, s.kin, s.art, (1.0 + bounce.restitution) * found.w)
         v_there = v_free + change
-        v_next = turned(tree, v_there, 0.5 * h)
         flying = _flying(impulses, paths)
         # from the middle: h/2 v_next in flight, else h v_next from where the step began
         gone = h * v_there - (0.5 * h) * v - drift
-        travel = np.array([sc.where(flying, (0.5 * h) * a, b) for a, b in zip(v_next, gone, strict=True)])
         if bounce.hit is not False:
-            travel = travel - (h * bounce.when) * change
+            gone = gone - (h * bounce.when) * change
+        way = np.array([sc.where(flying, (0.5 * h) * a, b) for a, b in zip(v_there, gone, strict=True)])
+        v_next = turned_by(tree, v_there, way)
+        travel = np.array([sc.where(flying, (0.5 * h) * a, b) for a, b in zip(v_next, gone, strict=True)])
         return Hit(v_next, travel, begin, flying, _records(touches, impulses, stops, found.residual, h))
 
     def _rows(
@@ -129,12 +131,13 @@ class Contact:
         bounce: Bounce, h: Any,
     ) -> list[ContactRow]:  # fmt: skip
         """The rows of all candidates for the solver."""
-        out = []
+        out, floating = [], set(free_bodies(tree))
         for t, u0, u1 in zip(touches, before, after, strict=True):
             bound = bounce.bound(_bound(tree, t.gap, h), t.gap, u0, u1, h)
             z, at = Propagated.wrench(tree, s.kin, s.art, t.body, t.wrench).row()
             assert self.ground is not None, "candidates are candidates for touching a ground"
-            out.append(ContactRow(z, at, bounce.at(u0, u1), bound, self.ground.friction))
+            floats = not floating.isdisjoint(tree.top.support(t.body))
+            out.append(ContactRow(z, at, bounce.at(u0, u1), bound, self.ground.friction, floats))
         return out
 
     def _approach(

@@ -13,23 +13,20 @@ cone, else on the cone, in the direction of one projected step and with the norm
     u_n >= b  _|_  lambda_n >= 0,     |lambda_t| <= mu lambda_n,  u_t against lambda_t            (2)
 
 A joint row takes dry friction, then its stops, in one scalar step. docs/decisions/contact.md.
+Contacts that cannot move in all directions: `contact_block`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.scalar import Array
-
-SOFT = 1e-10
-"""Added to the diagonal, relative to it: rows that depend on each other stay solvable."""
-
-TINY = 1e-300
-"""Added to what is divided by: rows that cannot move at all get finite numbers."""
+from kinloop.sim.contact.contact_block import TINY, Mobility
 
 JAM = 0.1
 """Where friction would press a contact together faster than it slides, no more than ten times the normal impulse."""
@@ -45,7 +42,8 @@ MOST = 40
 class ContactRow:
     """Three rows (normal, two tangents) of a contact: z (3, n) over the joint velocities `at`, free velocity u (3,).
 
-    The normal velocity must not fall below b.
+    The normal velocity must not fall below b. `floats` says that the contact can move in all directions, as all of a
+    robot with a free base can.
     """
 
     z: Array
@@ -53,6 +51,12 @@ class ContactRow:
     u: Array
     b: Any
     friction: float
+    floats: bool = False
+
+    @cached_property
+    def mobility(self) -> Mobility:
+        """How this contact can move."""
+        return Mobility.of(self.z, self.floats)
 
 
 @dataclass
@@ -137,14 +141,29 @@ class _Sweeps:
         self.joints = [_JointPlan(row, self.pack) for row in joints]
 
     def begin(self, carry: list[Any], x: Array, when: Any) -> list[Any]:
-        """What to carry for impulses x where `when` holds, `carry` elsewhere."""
-        w = np.zeros(self.size, dtype=object if sc.is_symbolic(x) else float)
+        """What to carry for impulses x where `when` holds, `carry` elsewhere.
+
+        Impulses that would create energy are forgotten: a contact that was wedged may be free by now, and friction that
+        holds it would be found out slowly.
+        """
+        w: Any = np.zeros(self.size)
+        energy: Any = 0.0
+        begin: list[Any] = []
         for k, c in enumerate(self.contacts):
-            w[c.at] = w[c.at] + c.row.z.T @ x[3 * k : 3 * k + 3]
-        for k, j in enumerate(self.joints):
-            w[j.at] = w[j.at] + j.row.z * x[3 * len(self.contacts) + k]
-        w = sc.repeat(1, lambda c, given: given, _as_array(carry[: self.size]), w, when)
-        return [*w, *[sc.where(when, a, b) for a, b in zip(x, carry[self.size : -1], strict=True)], carry[-1]]
+            y = c.begin(x[3 * k : 3 * k + 3])
+            w, energy, begin = self._added(w, c.at, y @ c.row.z), energy + c.energy(y), [*begin, *y]
+        for j, y in zip(self.joints, x[3 * len(self.contacts) :], strict=True):
+            w, energy, begin = self._added(w, j.at, y * j.row.z), energy + j.energy(y), [*begin, y]
+        keep = sc.where(energy + 0.5 * (w @ w) <= 0.0, 1.0, 0.0)
+        begin = [*(keep * w), *(keep * y for y in begin)]
+        return [*sc.repeat(1, lambda c, given: given, _as_array(carry[:-1]), _as_array(begin), when), carry[-1]]
+
+    @staticmethod
+    def _added(w: Array, at: list[int], more: Array) -> Array:
+        """w with `more` added to the entries `at`."""
+        out = w.astype(object) if sc.is_symbolic(more) else w.copy()
+        out[at] = out[at] + more
+        return out
 
     def run(self, rounds: int, carry: list[Any], when: Any = True) -> Array:
         """`rounds` rounds, and up to `MOST` times as many while velocities still change by more than `ROUGH`."""
@@ -176,20 +195,38 @@ def _as_array(values: list[Any]) -> Array:
     return np.array(values, dtype=object if symbolic else float)
 
 
+def shared(rows: list[ContactRow], impulses: list[Array]) -> list[Array]:
+    """The impulses of all contacts, each the smallest in its cone that has the same effect."""
+    dictated: Any = False
+    for row in rows:
+        dictated = sc.logical_or(dictated, sc.logical_not(row.mobility.regular))
+    if not rows or dictated is False:
+        return impulses
+    smallest = [row.mobility.shared(x, row.friction) for row, x in zip(rows, impulses, strict=True)]
+    new, old = (_as_array([*np.concatenate(x)]) for x in (smallest, impulses))
+    found = sc.repeat(1, lambda c, given: given, old, new, dictated, usual=0)
+    return [np.array(found[k : k + 3]) for k in range(0, 3 * len(rows), 3)]
+
+
 class _ContactPlan:
     """Where one contact's numbers lie among the given values, and its step."""
 
     def __init__(self, row: ContactRow, pack: Packer) -> None:
-        self.row, self.at, self.mu = row, row.at, row.friction
-        A = row.z @ row.z.T
-        trace = A[0, 0] + A[1, 1] + A[2, 2]
-        soft = np.array([A[k, k] + (SOFT * trace + TINY) for k in range(3)])
-        t, d = A[1, 1] - A[2, 2], A[1, 2]
-        steep = 0.5 * (soft[1] + soft[2] + sc.sqrt(t * t + 4.0 * d * d))  # the larger eigenvalue of the tangents
-        self.z, self.u, self.b = pack.add(row.z), pack.add(row.u), pack.add(row.b)
-        self.inverse = pack.add(_inverse(A, soft))
-        self.gains = pack.add([1.0 / soft[0], 1.0 / steep])
-        self.cross = pack.add([A[0, 0], A[1, 0], A[2, 0], steep])
+        self.row, self.at, self.mu, self.moves = row, row.at, row.friction, row.mobility
+        A, B, free = self.moves.A, self.moves.inverse, self.moves.free
+        self.z, self.u, self.b = pack.add(row.z), pack.add(row.u), pack.add(self.moves.lift(row.b))
+        self.inverse = pack.add([B[0, 0], B[0, 1], B[0, 2], B[1, 1], B[1, 2], B[2, 2]])
+        self.gains = pack.add([self.moves.gain, 1.0 / (self.moves.steep + TINY)])
+        self.free = pack.add([] if self.moves.regular is True else [free[0, 0], free[0, 1], free[1, 1]])
+        self.cross = pack.add([A[0, 0], A[1, 0], A[2, 0], self.moves.steep])
+
+    def begin(self, x: Array) -> Array:
+        """An impulse to begin with: x without what has no say in the motion."""
+        return np.array([sc.where(self.moves.gain > 0.0, x[0], 0.0), *(self.moves.free @ x[1:])])
+
+    def energy(self, x: Array) -> Any:
+        """What the impulse x does at the free velocity beyond lifting the point as it should be lifted [J]."""
+        return x @ self.row.u - x[0] * sc.maximum(self.row.b, 0.0)
 
     def relax(self, w: Array, x: Array, given: Any, change: Any) -> tuple[Array, Array, Any]:
         """w, impulse and largest change after solving this contact's rows with all others held."""
@@ -206,7 +243,11 @@ class _ContactPlan:
         limit = self.mu * stick[0]
         inside = sc.logical_and(stick[0] >= 0.0, stick[1] * stick[1] + stick[2] * stick[2] <= limit * limit)
         n = sc.maximum(0.0, x[0] - gain_n * e)
-        t = [x[k] - gain_t * (u[k] + a * (n - x[0])) for k, a in ((1, A_1n), (2, A_2n))]
+        slip = [u[k] + a * (n - x[0]) for k, a in ((1, A_1n), (2, A_2n))]
+        if self.moves.regular is not True:
+            f11, f12, f22 = given[self.free]
+            slip = [f11 * slip[0] + f12 * slip[1], f12 * slip[0] + f22 * slip[1]]
+        t = [x[1] - gain_t * slip[0], x[2] - gain_t * slip[1]]
         limit = self.mu * n
         length = sc.sqrt(t[0] * t[0] + t[1] * t[1])
         grips = length <= limit
@@ -228,25 +269,19 @@ class _ContactPlan:
         return w, new, change
 
 
-def _inverse(A: Array, diagonal: Array) -> list[Any]:
-    """Inverse of a symmetric 3x3 matrix with another diagonal: xx xy xz yy yz zz."""
-    a, b, c = diagonal
-    d, e, f = A[0, 1], A[0, 2], A[1, 2]
-    xx, xy, xz = b * c - f * f, e * f - d * c, d * f - b * e
-    det = a * xx + d * xy + e * xz
-    r = 1.0 / det
-    return [xx * r, xy * r, xz * r, (a * c - e * e) * r, (d * e - a * f) * r, (a * b - d * d) * r]
-
-
 class _JointPlan:
     """Where one joint row's numbers lie among the given values, and its step."""
 
     def __init__(self, row: JointRow, pack: Packer) -> None:
         self.row, self.at = row, row.at
         A = row.z @ row.z
-        A = A + (SOFT * A + TINY)
-        self.z, self.u = pack.add(row.z), pack.add([row.u, A, 1.0 / A])
+        self.z, self.u = pack.add(row.z), pack.add([row.u, A, sc.where(A > 0.0, 1.0 / (A + TINY), 0.0)])
         self.stops = pack.add([row.low, row.high, row.dry])
+
+    def energy(self, x: Any) -> Any:
+        """What the impulse x does at the free velocity beyond bringing the joint back from beyond its stops [J]."""
+        row = self.row
+        return x * (row.u - sc.minimum(sc.maximum(0.0, row.low), row.high))
 
     def relax(self, w: Array, x: Any, given: Any, change: Any) -> tuple[Array, Any, Any]:
         """w, impulse and largest change after solving this joint's row with all others held."""

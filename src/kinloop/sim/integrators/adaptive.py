@@ -7,8 +7,9 @@ steps. (Dormand and Prince 1980; Hairer, Norsett, Wanner 1993, II.4 to II.6.)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -129,7 +130,10 @@ class Field:
 
 
 def attempt(field: Field, x: Array, k1: Array, u: Array, h: float) -> tuple[Array, list[Array], float]:
-    """The step of order 5, its seven slopes, and the smallest nearness to a singular configuration of its stages."""
+    """The step of order 5, its seven slopes, and the smallest nearness to a singular configuration of its stages.
+
+    A stage that leads to no state ends the attempt there.
+    """
     k = [k1]
     y, nearest = x, 1.0
     for row in A:
@@ -137,6 +141,8 @@ def attempt(field: Field, x: Array, k1: Array, u: Array, h: float) -> tuple[Arra
         for a, b in zip(row[1:], k[1:], strict=True):
             slope = slope + a * b
         y = x + h * slope
+        if not np.all(np.isfinite(y)):
+            break
         slope, near = field.f(y, u)
         k.append(slope)
         nearest = min(nearest, near)
@@ -154,6 +160,13 @@ def interpolate(x: Array, y: Array, k: list[Array], h: float, part: float) -> Ar
     return between
 
 
+class Whole(NamedTuple):
+    """The last whole dt that a row has passed: its time, and what gives the state x there."""
+
+    t: float
+    state: Callable[[], Array]
+
+
 class Course:
     """One batch row on its way: state x = (q, qd), time t, step length h."""
 
@@ -163,6 +176,8 @@ class Course:
         self.x = np.concatenate([batch.state.q[k], batch.state.qd[k]])
         self.t, self.h, self.steps = 0.0, batch.dt, 0
         self.speed, self.past = 0.0, [(-1.0, 1.0), (-0.5, 1.0)]
+        begin = self.x
+        self.whole = Whole(0.0, lambda: begin)
 
     def run(self, u: Array, until: float, outputs: Array) -> list[Array]:
         """Go to the time `until` under the control u; the closed states at the times `outputs`."""
@@ -186,13 +201,29 @@ class Course:
             while len(found) < len(outputs) and outputs[len(found)] <= end + ROUNDING:
                 part = min((outputs[len(found)] - self.t) / h, 1.0)
                 found.append(self._closed(interpolate(self.x, y, k, h, part) if part < 1.0 else y)[0])
+            self._pass(y, k, h, end)
             self.x, self.t, self.steps = y, end, self.steps + 1
             slope = k[6]
             self._arrive()
             grown = h * min(MOST_GROWN, SAFETY * max(error, LEAST_ERROR) ** (-1 / ORDER))
             self.h = grown if h >= self.h or grown < self.h else self.h
+        if self.batch.watch.status[self.k] != Status.RUNNING:
+            self.t, self.x = self.whole.t, self.whole.state()
+            self._note()
         self.batch.watch.steps[self.k] = round(self.t / self.batch.dt)
         return found
+
+    def _pass(self, y: Array, k: list[Array], h: float, end: float) -> None:
+        """Note the last whole dt within the step to y, at which the row stays if it goes no further."""
+        t, x, start = self.batch.dt * np.floor((end + ROUNDING) / self.batch.dt), self.x, self.t
+        if t > start:
+            part = min((t - start) / h, 1.0)
+            self.whole = Whole(t, lambda: self.field.P(interpolate(x, y, k, h, part) if part < 1.0 else y)[0])
+
+    def _note(self) -> None:
+        """Say in the batch which state the row has."""
+        state, nq = self.batch.state, self.field.nq
+        state.q[self.k], state.qd[self.k] = self.x[:nq], self.x[nq:]
 
     def _shorten(self, h: float, error: float) -> None:
         """A shorter step after one of length h with too large an error; none below `SHORTEST`."""
@@ -203,22 +234,22 @@ class Course:
         """Stop the row for good where its steps become shorter than this [s]."""
         if self.h < shortest:
             q, qd = self.x[: self.field.nq], self.x[self.field.nq :]
-            self.batch.watch.steps[self.k] = round(self.t / self.batch.dt)
+            self.batch.watch.steps[self.k] = round(self.whole.t / self.batch.dt)
             self.batch.stop(self.k, Stop(q, qd, fault, self.h, f"with steps of {self.h:.1e} s"))
 
     def _error(self, y: Array, k: list[Array], h: float) -> float:
         """The estimated error of a step that leads to y, in units of the tolerance; infinite where y has diverged."""
+        if not np.max(np.abs(y), initial=0.0) <= MAX_SPEED:
+            return float("inf")
         wrong = h * sum((e * s for e, s in zip(E, k, strict=True)), start=np.zeros_like(y))
         size = self.tolerance * (1.0 + np.maximum(np.abs(self.x), np.abs(y)))
-        if np.max(np.abs(y), initial=0.0) > MAX_SPEED:
-            return float("inf")
         return float(np.sqrt(np.mean((wrong / size) ** 2)))
 
     def _arrive(self) -> None:
         """Close the state, and note how near it is to a singular configuration."""
         self.x, near, self.speed = self._closed(self.x)
-        batch, k, watch, nq = self.batch, self.k, self.batch.watch, self.field.nq
-        batch.state.q[k], batch.state.qd[k] = self.x[:nq], self.x[nq:]
+        k, watch = self.k, self.batch.watch
+        self._note()
         watch.nearest[k] = min(watch.nearest[k], near)
         (t0, r0), (t1, r1) = self.past
         if self.t > t1:

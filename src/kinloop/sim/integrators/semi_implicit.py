@@ -44,7 +44,7 @@ from kinloop.sim.on_loops import OPEN, closed, closed_twice, coordinates, driver
 from kinloop.sim.singularity import is_blind, loop_speed, nearness
 from kinloop.sim.smooth_motion import SmoothMotion, accelerate
 from kinloop.sim.stepper import Moved, System
-from kinloop.sim.turning_axes import screwed, transport, turned
+from kinloop.sim.turning_axes import screwed, transport, turned, turned_by
 
 ORDER = 6
 """Order of the smooth step on loops, whose accelerations change fast."""
@@ -84,7 +84,8 @@ class SemiImplicit(FixedStep):
         middle, qd_mid = _predicted(tree, system, q, qd, past, h)
         bodies = system.contact.bodies if system.contact else ()
         base = still(tree, middle).embedding
-        s, here, v_free = _at_the_middle(tree, system, middle, qd, qd_mid, base, u, h, bodies)
+        drift = _drift(tree, system, past, h, base)
+        s, here, v_free = _at_the_middle(tree, system, middle, qd, qd_mid, base, drift, u, h, bodies)
         G = s.kin.embedding
         near = nearness(tree, middle)
         a = (spanning(tree, G, s.a) + s.g)[drivers(tree)]
@@ -122,11 +123,11 @@ def _predicted(tree: ClusterTree, system: System, q: Array, qd: Array, past: Pas
     return closed(tree, middle, past.known < PREDICTED)[0], qd + gained
 
 
-def _drift(tree: ClusterTree, system: System, past: Past, h: Any, s: SmoothMotion) -> Array:
+def _drift(tree: ClusterTree, system: System, past: Past, h: Any, base: Any) -> Array:
     """What the predicted middle has beyond half a step with the old velocity, in the coordinates of the middle."""
     if not system.is_smooth:
         return np.zeros(tree.nv)
-    return coordinates(tree, s.kin.embedding, with_followers(tree, _bend(past, h)))
+    return coordinates(tree, base, with_followers(tree, _bend(past, h)))
 
 
 def _bend(past: Past, h: Any) -> Array:
@@ -137,7 +138,7 @@ def _bend(past: Past, h: Any) -> Array:
 
 
 def _at_the_middle(
-    tree: ClusterTree, system: System, q: Array, qd: Array, qd_mid: Array, base: Any, u: Array, h: Any,
+    tree: ClusterTree, system: System, q: Array, qd: Array, qd_mid: Array, base: Any, drift: Array, u: Array, h: Any,
     turning: Collection[int],
 ) -> tuple[SmoothMotion, Array, Array]:  # fmt: skip
     """The smooth motion at the middle q, and the independent velocities at the start and at the end without impulses.
@@ -145,7 +146,8 @@ def _at_the_middle(
     Velocity products are taken at the middle, all other forces with the velocity at the start. Both velocities are in
     the axes of the middle, which do not turn.
     """
-    here = turned(tree, coordinates(tree, base, qd), 0.5 * h)
+    v = coordinates(tree, base, qd)
+    here = turned_by(tree, v, 0.5 * h * v + drift)
     v_mid = coordinates(tree, base, qd_mid)
     kin = motion(tree, q, v_mid, turning)
     f = joint_forces(system.drive, q, spanning(tree, kin.embedding, here), u)
@@ -163,7 +165,7 @@ def _finish(
     impulses, flying = past.impulses, True
     v_next, travel = turned(tree, v_free, 0.5 * h), None
     if contact:
-        hit = contact(tree, s, middle, here, v_free, _drift(tree, system, past, h, s), past.impulses, h)
+        hit = contact(tree, s, middle, here, v_free, _drift(tree, system, past, h, G), past.impulses, h)
         v_next, travel, records, impulses, flying = hit.v, hit.travel, hit.records, hit.impulses, hit.flying
     differences = updated(a, past.differences)
     if system.is_smooth:
