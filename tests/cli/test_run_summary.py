@@ -10,9 +10,9 @@ from kinloop.cli.timed_run import Run
 
 def lines(**changes):
     rollout = SimpleNamespace(
-        t=np.array([0.1, 0.2]), stopped=np.array([np.inf, 0.15]), single=False, records={"energy", "loop_error"},
-        substeps=np.array([0, 0]), singular=np.array([False, False]), diverged=np.array([False, False]),
-        status=np.array([1, 1]), peaks={"loop_error": np.array([2e-15, 4e-15]), "turning": np.array([3.0, 1.0])},
+        t=np.array([0.1, 0.2]), stopped=np.array([np.inf, np.inf]), single=False, records={"energy", "loop_error"},
+        substeps=np.array([0, 0]), singular=np.array([False, False]), status=np.array([1, 1]),
+        peaks={"loop_error": np.array([2e-15, 4e-15]), "turning": np.array([3.0, 1.0])},
     )  # fmt: skip
     data = {"energy": np.array([[3.0, 2.0], [3.0, 1.0]]), "loop_error": np.array([[[1e-15], [2e-15]]] * 2)}
     rollout.__dict__.update(changes)
@@ -36,9 +36,11 @@ def test_a_run_is_summed_up():
 
 def test_what_went_wrong_is_told():
     found = lines(
-        singular=np.array([True, False]), diverged=np.array([False, True]), substeps=np.array([12, 3]),
-        status=np.array([1, 4]),
+        singular=np.array([True, False]), stopped=np.array([np.inf, 0.15]), substeps=np.array([12, 3]),
+        status=np.array([6, 4]), peaks={"imbalance": np.array([0.2, 0.1]), "turning": np.array([3.0, 1.0])},
     )  # fmt: skip
+    assert found["energy unexplained"] == ("2.0e-01", "J at most, in row 0")
+    assert found["energy out of balance"] == ("1", "rows that are not to be trusted")
     assert found["shorter steps"] == ("15", "taken where dt was too long")
     assert found["through singular"] == ("1", "rows that passed where a loop loses rank")
     assert found["stopped"] == ("1", "rows, from 0.15 s on: 1 diverged")

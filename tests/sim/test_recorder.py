@@ -97,10 +97,10 @@ def test_peaks_are_taken_over_all_steps():
 @pytest.mark.parametrize("integrator", ["semi_implicit", "rk4", "adaptive"])
 def test_peaks_of_linkages_are_those_of_every_row(integrator):
     robot, q, v = started("rocker_joint")
-    sim = Simulator(robot, 1e-3, integrator=integrator)
+    sim = Simulator(robot, 1e-3, integrator=integrator, monitor=True)
     speeds = v * [[1.0], [0.6]]
     full, last = (sim.rollout(q, speeds, steps=100, record=("qd", "loop_error"), every=n) for n in (1, 100))
-    assert full.peaks.keys() == {"turning", "loop_error"}
+    assert full.peaks.keys() == {"turning", "loop_error", "imbalance"}
     for run in (full, last):
         np.testing.assert_allclose(run.peaks["loop_error"], full.peaks["loop_error"], rtol=0, atol=3e-16)
         assert np.all(run.peaks["loop_error"] >= np.max(full.loop_error, axis=(1, 2)) - 3e-16)

@@ -118,7 +118,7 @@ def test_all_arrays_have_names():
     r = four_bars()
     flags = {"status", "stopped", "substeps", "singular", "nearest"}
     final = {"final_q", "final_qd", "final_t", "final_memory", "final_pace"}
-    assert set(r.arrays()) == {"t", *RECORD, *final, *flags, "peak_loop_error", "peak_turning"}
+    assert set(r.arrays()) == {"t", *RECORD, *final, *flags, "peak_turning"}
     assert not np.any(r.diverged) and np.all(np.isinf(r.stopped))
 
 

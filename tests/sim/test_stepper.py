@@ -37,11 +37,11 @@ class Ahead:
         return Moved(q + 1.0, qd + u, memory + 1.0, self.correction, self.near, 3.0 * h, self.records)
 
 
-def stepper(correction=0.0, near=1.0):
+def stepper(correction=0.0, near=1.0, monitor=False):
     robot = pendulum()
     method = Ahead()
     method.correction, method.near = correction, near
-    return Stepper(System(robot.tree, make_drive(robot.tree, None), None), method)
+    return Stepper(System(robot.tree, make_drive(robot.tree, None), None), method, monitor)
 
 
 def call(made, u=0.5, until=10.0, qd=0.2, h=H, **watch):
@@ -60,7 +60,8 @@ def test_a_running_row_takes_the_step():
     assert out["q_next"] == [1.1] and out["qd_next"] == [0.7]
     assert out["memory_next"].tolist() == [1.4, 1.5] and out["seen"].tolist() == [7.0]
     assert out["q_seen"] == out["q_next"] and out["qd_seen"] == out["qd_next"]
-    assert watch.status == Status.RUNNING and watch.steps == 1.0 and watch.work == 3.0 * H
+    assert watch.status == Status.RUNNING and watch.steps == 1.0 and watch.work == 0.0
+    assert call(stepper(monitor=True))[1].work == 3.0 * H, "who watches energy counts work"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,7 @@ def test_the_largest_values_so_far_are_kept():
 
 def test_the_largest_loop_error_so_far_is_kept():
     robot = crank_rocker()
-    made = Stepper(System(robot.tree, make_drive(robot.tree, None), None), Ahead())
+    made = Stepper(System(robot.tree, make_drive(robot.tree, None), None), Ahead(), monitor=True)
     q, error = robot.neutral(), float(np.max(robot.loop_error(robot.neutral() + 1.0)))
     assert error > 0.1, "the mock opens the loop"
     for before in (0.0, 2.0 * error):
@@ -144,15 +145,17 @@ def test_a_passed_singular_configuration_is_remembered():
     assert call(stepper(near=0.05), last=0.05, before_last=0.15, status=float(Status.OPEN))[1].passed == 0.0
 
 
-def test_symbols_give_what_numbers_give():
-    made = stepper(near=0.5)
+@pytest.mark.parametrize("monitor", [False, True])
+def test_symbols_give_what_numbers_give(monitor):
+    made = stepper(near=0.5, monitor=monitor)
     sizes = made.inputs()
-    assert sizes == {"q": 1, "qd": 1, "watch": 13, "memory": 2, "u": 1, "until": 1, "h": 1}
+    assert sizes == {"q": 1, "qd": 1, "watch": len(Watch._fields), "memory": 2, "u": 1, "until": 1, "h": 1}
     traced = sc.trace(made, sizes)
     rng = np.random.default_rng(0)
     for steps in (0.0, 9.0, 10.0):
         for h in (H, 1.0):
-            watch = Watch(1.0, steps, 0.7, 0.0, 0.6, 0.8, 2.0, 0.0, 0.1, 0.2, 0.3, 0.4, 0.5).vector()
+            watch = rng.uniform(size=sizes["watch"])
+            watch[:2] = float(Status.RUNNING), steps
             given = [rng.normal(size=n) for n in sizes.values()]
             given[2], given[5], given[6] = watch, np.array([10.0]), np.array([h])
             for name, x in zip(traced.outputs, traced(*given), strict=True):

@@ -14,8 +14,8 @@ N = len(Watch._fields)
 def test_names_and_vector_are_inverse():
     x = np.arange(float(N))
     w = Watch.of(x)
-    assert (w.status, w.steps, w.nearest, w.passed, w.last, w.before_last, w.work, w.fault) == tuple(range(8))
-    assert [getattr(w, name) for name in PEAKS] == [8.0, 9.0, 10.0, 11.0, 12.0] and N == 13
+    assert (w.status, w.steps, w.nearest, w.passed, w.last, w.before_last) == tuple(range(6))
+    assert set(PEAKS) < set(Watch._fields) and [getattr(w, name) for name in Watch._fields] == x.tolist()
     assert np.array_equal(w.vector(), x)
 
 

@@ -28,6 +28,9 @@ def summary(r: Run, *more: tuple[str, Any, str]) -> Table:
     if "energy" in rollout.records and r.alive.any():
         E = r.first("energy").ravel()[r.alive]
         add(t, "energy at start, at end", f"{E[0]:.6g}, {E[-1]:.6g}", "J, first row")
+    if "imbalance" in rollout.peaks:
+        row = int(np.argmax(rollout.peaks["imbalance"]))
+        add(t, "energy unexplained", f"{rollout.peaks['imbalance'][row]:.1e}", f"J at most, in row {row}")
     if "loop_error" in rollout.peaks:
         add(t, "loops open by at most", f"{np.max(rollout.peaks['loop_error']):.1e}", "m, rad")
     add(t, "joints turned at most at", f"{np.max(rollout.peaks['turning']):.4g}", "rad/s")
@@ -36,10 +39,12 @@ def summary(r: Run, *more: tuple[str, Any, str]) -> Table:
         add(t, "shorter steps", int(np.sum(rollout.substeps)), "taken where dt was too long")
     if np.any(rollout.singular):
         add(t, "through singular", int(np.sum(rollout.singular)), "rows that passed where a loop loses rank")
-    if np.any(rollout.diverged):
-        kinds = Counter(Status(int(k)).name.lower() for k in rollout.status[rollout.diverged])
+    if np.any(wrong := rollout.status == Status.UNBALANCED):
+        add(t, "energy out of balance", int(np.sum(wrong)), "rows that are not to be trusted")
+    if np.any(stopped := np.isfinite(rollout.stopped)):
+        kinds = Counter(Status(int(k)).name.lower() for k in rollout.status[stopped])
         counted = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
-        add(t, "stopped", int(np.sum(rollout.diverged)), f"rows, from {np.min(rollout.stopped):g} s on: {counted}")
+        add(t, "stopped", int(np.sum(stopped)), f"rows, from {np.min(rollout.stopped):g} s on: {counted}")
     return t
 
 

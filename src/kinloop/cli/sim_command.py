@@ -74,6 +74,11 @@ class StepOptions:
         None
     )
 
+    monitor: Annotated[
+        bool,
+        typer.Option("--monitor/--no-monitor", help="Watch energy and loops in every step.", rich_help_panel=STEPS),
+    ] = True
+
     def check(self) -> None:
         """Complain about a run without time or robots."""
         check_run(self.time, self.batch)
@@ -129,7 +134,7 @@ def sim(
         plane = Plane()
     q = configuration(robot, start, plane)
     driven = motor_setup(robot, q, motors)
-    simulator = make_simulator(robot, steps.dt, plane, steps.integrator, driven.motors)
+    simulator = make_simulator(robot, steps.dt, plane, steps.integrator, driven.motors, steps.monitor)
     record = RECORD if simulator.ground is None else (*RECORD, *RECORD_CONTACT)
     q0, v0 = batch_start(robot, q, steps.batch, start.seed)
     done = run(simulator, q0, v0, driven.controls, steps.time, record, steps.threads)
@@ -151,11 +156,15 @@ def write(done: Run, files: OutputOptions) -> None:
 
 
 def make_simulator(
-    robot: kl.Robot, dt: float, ground: Plane | None, integrator: str | None, motors: Sequence[Motor] | None = None
+    robot: kl.Robot,
+    dt: float,
+    ground: Plane | None,
+    integrator: str | None,
+    motors: Sequence[Motor] | None = None,
+    monitor: bool = True,
 ) -> Simulator:
     """A simulator; by default of the accurate kind where nothing touches, stops or drives the robot."""
     stops = any(np.isfinite([j.lower, j.upper]).any() or j.friction for j in robot.mechanism.joints)
     smooth = ground is None and motors is None and not stops
-    return Simulator(
-        robot, dt, ground=ground, integrator=integrator or ("rk4" if smooth else "semi_implicit"), motors=motors
-    )
+    chosen = integrator or ("rk4" if smooth else "semi_implicit")
+    return Simulator(robot, dt, ground=ground, integrator=chosen, motors=motors, monitor=monitor)

@@ -14,6 +14,7 @@ What happens inside:
 - `contact`: the ground, what touches it, the stops of joints, and the solver for their impulses.
 - `stepper`: one step as the function that is traced; `watch`: what it keeps on every batch row besides the state.
 - `on_loops`: positions closed and velocities projected in a step. `singularity`: how near loops are to losing rank.
+- `energy_monitor`: whether the energy of a row balances the work of the forces on it.
 - `engine`: the kernels of a simulation. `batch`: batch rows on their way through them, in shorter steps where needed.
 - `felt_inertia`: the inertia felt at a joint, for the gains of servos.
 - `recorder`: fills the arrays of a `Rollout`. `reasons`: why a batch row stopped, in words.

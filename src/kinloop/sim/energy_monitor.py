@@ -12,7 +12,7 @@ zero, and no further.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
 from kinloop.sim.smooth_motion import spanning_kinetic_energy
 from kinloop.sim.watch import Watch
-
-if TYPE_CHECKING:
-    from kinloop.sim.stepper import Moved
 
 UNBALANCED = 1e-2
 """A row whose unexplained energy was once this part of its largest energy of motion and work is not to be trusted."""
@@ -39,22 +36,34 @@ def begin_ledger(watch: Watch, energies: Array) -> None:
     watch.motion[:] = energies[:, 0] + ROUNDING * (1.0 + np.abs(energies[:, 1]))
 
 
-def booked(tree: ClusterTree, before: Watch, moved: Moved) -> dict[str, Any]:
-    """The fields of a `Watch` that (1) changes, after a step."""
-    kinetic = spanning_kinetic_energy(tree, moved.q, moved.qd)
-    energy, work = kinetic + potential_energy(tree, moved.q), before.work + moved.work
-    total = before.unexplained + (energy - before.energy - moved.work)
-    if moved.flying is not True:
-        total = sc.where(moved.flying, total, sc.maximum(sc.minimum(before.unexplained, 0.0), total))
+def energies(tree: ClusterTree, q: Array, qd: Array) -> tuple[Any, Any]:
+    """Kinetic and potential energy [J]."""
+    return spanning_kinetic_energy(tree, q, qd), potential_energy(tree, q)
+
+
+def booked(before: Watch, kinetic: Any, potential: Any, work: Any, flying: Any = True) -> dict[str, Any]:
+    """The fields of a `Watch` that (1) changes, after a step in which forces did `work`; `flying`: nothing touched."""
+    energy, done = kinetic + potential, before.work + work
+    total = before.unexplained + (energy - before.energy - work)
+    if flying is not True:
+        total = sc.where(flying, total, sc.maximum(sc.minimum(before.unexplained, 0.0), total))
     return {
         "energy": energy,
-        "work": work,
+        "work": done,
         "unexplained": total,
         "imbalance": sc.maximum(before.imbalance, sc.abs(total)),
-        "motion": sc.maximum(before.motion, kinetic + sc.abs(work)),
+        "motion": sc.maximum(before.motion, kinetic + sc.abs(done)),
     }
 
 
 def unbalanced(watch: Watch) -> Array:
     """Which rows' energy does not balance (B,); one that is no number does not either."""
     return np.asarray(~(watch.imbalance <= UNBALANCED * watch.motion) & (watch.motion > 0.0))
+
+
+def imbalance_in_words(imbalance: float, motion: float) -> str:
+    """What a rollout says of a row whose energy does not balance."""
+    return (
+        f"has energy that no force supplied or took: {imbalance:.3g} J, where kinetic energy and work were at most "
+        f"{motion:.3g} J; take shorter steps, or integrator='adaptive'"
+    )

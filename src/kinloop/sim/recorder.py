@@ -11,6 +11,7 @@ from kinloop.errors import MethodError
 from kinloop.inputs import checked_count
 from kinloop.scalar import Array
 from kinloop.sim.actuators import spring_energy
+from kinloop.sim.energy_monitor import imbalance_in_words, unbalanced
 from kinloop.sim.engine import Engine
 from kinloop.sim.rollout import Rollout
 from kinloop.sim.state import State
@@ -118,19 +119,23 @@ class Recorder:
         self._still(watch)
         t = self.sim.dt * self.every * np.arange(1, self.count + 1) + before.t[0]
         records = {n: (x[0] if single else x) for n, x in self.records.items()}
-        status = watch.status.astype(int)
+        status, reasons = watch.status.astype(int), list(batch.reasons)
         stopped = np.where(status == Status.RUNNING, np.inf, before.t + watch.steps * self.sim.dt)
+        for k in np.flatnonzero((status == Status.RUNNING) & unbalanced(watch)):
+            status[k] = Status.UNBALANCED
+            reasons[k] = imbalance_in_words(watch.imbalance[k], watch.motion[k])
         peaks = {name: getattr(watch, name).copy() for name in self._peaks()}
         return Rollout(
             t, records, batch.read(), status, stopped, batch.substeps.copy(), watch.passed > 0, watch.nearest.copy(),
-            peaks, tuple(batch.reasons), single, info,
+            peaks, tuple(reasons), single, info,
         )  # fmt: skip
 
     def _peaks(self) -> list[str]:
         """The largest values over all steps that there are of this simulation (`watch.PEAKS`)."""
         contact = self.sim.contact
         has = {
-            "loop_error": self.sim.robot.mechanism.closures,
+            "loop_error": self.sim.engine.monitor and self.sim.robot.mechanism.closures,
+            "imbalance": self.sim.engine.monitor,
             "contact_force": contact and contact.candidates,
             "penetration": contact and contact.candidates,
             "residual": contact,

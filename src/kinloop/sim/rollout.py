@@ -26,14 +26,14 @@ class Rollout:
     """Recorded quantities as attributes and items, each (B, N, ...), and what became of the batch rows.
 
     `t` (N,) are the recorded times, of the first row where rows began at different ones. `status` (B,) holds integers
-    of `Status`: 1 where a row went all the way, others where it stopped. A row that stops stays at its last good state,
-    from the time `stopped` (B,) on, and nothing pushes it in the records; `reasons` (B) has a sentence about it, '' for
-    rows that did not stop.
-    `substeps` (B,) counts the steps that rows took where dt was too long for them. `singular` (B,) is True where a row
-    passed a configuration at which a loop loses rank, `nearest` (B,) how near it came to one: 0 is there, 1 or more far
-    away (`kinloop.sim.singularity`). `peaks` has the largest values over all steps, recorded or not, each (B,):
-    loop_error [m, rad], turning, the rate at which a joint turned [rad/s], and with contact contact_force, of all
-    contacts together [N], penetration [m], residual [m/s].
+    of `Status`: 1 where a row went all the way, 6 where it did but its energy does not balance, others where it
+    stopped. A row that stops stays at its last good state, from the time `stopped` (B,) on, and nothing pushes it in
+    the records. `reasons` (B) has a sentence about each row that is not well, '' for the others. `substeps` (B,) counts
+    the steps that rows took where dt was too long for them. `singular` (B,) is True where a row passed a configuration
+    at which a loop loses rank, `nearest` (B,) how near it came to one: 0 is there, 1 or more far away
+    (`kinloop.sim.singularity`). `peaks` has the largest values over all steps, recorded or not, each (B,): turning, the
+    rate at which a joint turned [rad/s]; with contact contact_force, of all contacts together [N], penetration [m],
+    residual [m/s]; with `monitor` loop_error [m, rad] and imbalance, the energy that no force explains [J].
     """
 
     t: Array

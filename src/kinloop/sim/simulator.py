@@ -53,7 +53,9 @@ class Simulator:
     "semi_implicit" (the default, and the only one that takes contact), "rk4", "adaptive" (to `tolerance`).
     `ground` is a `Plane` or `HeightField`, `contacts` what may touch it (see `candidates.find_candidates`),
     `limits` says whether joint stops and dry friction act (in "semi_implicit" only; others warn), `iterations` how
-    often the contact solver sweeps, `substeps` how many classical steps "rk4" takes within one dt.
+    often the contact solver sweeps, `substeps` how many classical steps "rk4" takes within one dt. `monitor` watches
+    energy (`energy_monitor`) and loop errors in every step: a row whose energy does not balance says so in its status.
+    By default it does with "rk4", whose steps it makes no longer.
     `v` is always given and recorded in the robot's own coordinates.
     """
 
@@ -69,22 +71,24 @@ class Simulator:
         iterations: int = 5,
         tolerance: float = 1e-10,
         substeps: int = 8,
+        monitor: bool | None = None,
     ) -> None:
         contacts = tuple(contacts) if isinstance(contacts, list) else contacts
         motors = tuple(motors) if isinstance(motors, list) else motors
-        self._given = (robot, dt, ground, integrator, contacts, motors, limits, iterations, tolerance, substeps)
+        options = (limits, iterations, tolerance, substeps, monitor)
+        self._given = (robot, dt, ground, integrator, contacts, motors, *options)
         if integrator not in INTEGRATORS:
             raise MethodError(f"integrator {integrator!r} is not one of {', '.join(map(repr, INTEGRATORS))}")
         self.dt = checked_number("dt", dt, "be a positive number of seconds", SMALLEST)
         tolerance = checked_number("tolerance", tolerance, "be a positive number", SMALLEST)
-        options = IntegratorOptions(checked_count("substeps", substeps), tolerance)
+        chosen = IntegratorOptions(checked_count("substeps", substeps), tolerance)
         self.robot, self.integrator, self.ground = robot, integrator, ground
-        self.method = INTEGRATORS[integrator].make(options)
+        self.method = INTEGRATORS[integrator].make(chosen)
         refuse_constrained_loops(robot.tree.top, "Simulator")
         self.drive = make_drive(robot.tree, motors)
         self.contact = self._contact(contacts, limits, checked_count("iterations", iterations))
         system = System(framed(robot.tree), self.drive, self.contact)
-        self.engine = Engine(robot, system, self.method)
+        self.engine = Engine(robot, system, self.method, integrator == "rk4" if monitor is None else bool(monitor))
         self._memory_size = self.method.memory_size(system)
         self._fixed = begin_watch(0), np.ones((0, 1)), np.ones((0, 1))  # inputs of a single step that never change
 

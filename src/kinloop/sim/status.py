@@ -18,6 +18,8 @@ class Status(IntEnum):
     """Stopped: no step, however short, followed its motion; it led beyond all bounds, or changed too quickly."""
     SINGULAR = 5
     """Stopped before a singular configuration, so near that rounding hides how its motion goes on."""
+    UNBALANCED = 6
+    """It went all the way, but its energy does not balance the work of the forces on it: not to be trusted."""
 
 
 class Fault(IntEnum):

@@ -17,7 +17,7 @@ from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive
 from kinloop.sim.contact.impact import Contact
-from kinloop.sim.energy_monitor import booked
+from kinloop.sim.energy_monitor import booked, energies
 from kinloop.sim.singularity import passes
 from kinloop.sim.status import Fault, Status
 from kinloop.sim.watch import Watch
@@ -161,7 +161,8 @@ class Stepper:
         )  # fmt: skip
         if self.monitor:
             error = sc.maximum(before.loop_error, self.system.loop_error(moved.q))
-            new = new._replace(loop_error=error, **booked(self.system.tree, before, moved))
+            found = energies(self.system.tree, moved.q, moved.qd)
+            new = new._replace(loop_error=error, **booked(before, *found, moved.work, moved.flying))
         after = Watch.of(_choose(go, new.vector(), watch))
         after = after._replace(status=status, fault=sc.where(refused, _fault(moved, slow, within), before.fault))
         out = {"q_next": q_next, "qd_next": qd_next, "memory_next": memory_next, **moved.records}

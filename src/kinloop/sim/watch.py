@@ -9,7 +9,7 @@ import numpy as np
 from kinloop.scalar import Array
 from kinloop.sim.status import Status
 
-PEAKS = ("loop_error", "turning", "contact_force", "penetration", "residual")
+PEAKS = ("loop_error", "imbalance", "turning", "contact_force", "penetration", "residual")
 """Fields of a `Watch` that are the largest values over all steps."""
 
 

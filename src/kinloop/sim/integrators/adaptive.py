@@ -14,8 +14,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from kinloop.scalar import Array
+from kinloop.sim.actuators import joint_forces
 from kinloop.sim.batch import Batch
 from kinloop.sim.controls import ControlFunction, ask
+from kinloop.sim.energy_monitor import booked
 from kinloop.sim.engine import Engine
 from kinloop.sim.integrators.integrator import IntegratorOptions, Progress
 from kinloop.sim.reasons import Stop
@@ -23,6 +25,7 @@ from kinloop.sim.recorder import Recorder
 from kinloop.sim.singularity import is_blind, passes
 from kinloop.sim.status import Fault, Status
 from kinloop.sim.stepper import MAX_SPEED, System
+from kinloop.sim.watch import Watch
 
 A = (
     (1 / 5,),
@@ -202,6 +205,8 @@ class Course:
                 part = min((outputs[len(found)] - self.t) / h, 1.0)
                 found.append(self._closed(interpolate(self.x, y, k, h, part) if part < 1.0 else y)[0])
             self._pass(y, k, h, end)
+            if self.batch.engine.monitor:
+                self._book(y, k, h, u)
             self.x, self.t, self.steps = y, end, self.steps + 1
             slope = k[6]
             self._arrive()
@@ -219,6 +224,17 @@ class Course:
         if t > start:
             part = min((t - start) / h, 1.0)
             self.whole = Whole(t, lambda: self.field.P(interpolate(x, y, k, h, part) if part < 1.0 else y)[0])
+
+    def _book(self, y: Array, k: list[Array], h: float, u: Array) -> None:
+        """Note the energy at y and the work on the way there, by Simpson's rule (`energy_monitor`)."""
+        nq, engine, row = self.field.nq, self.batch.engine, self.batch.state.watch[self.k]
+
+        def power(x: Array) -> float:
+            return float(joint_forces(engine.system.drive, x[:nq], x[nq:], u) @ x[nq:])
+
+        work = (h / 6.0) * (power(self.x) + 4.0 * power(interpolate(self.x, y, k, h, 0.5)) + power(y))
+        kinetic, potential = np.asarray(engine.reading(y[:nq], y[nq:])[1])
+        row[:] = Watch.of(row)._replace(**booked(Watch.of(row), kinetic, potential, work)).vector()
 
     def _note(self) -> None:
         """Say in the batch which state the row has."""

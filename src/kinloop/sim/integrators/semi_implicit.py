@@ -192,4 +192,5 @@ def _finish(
     kept = differences[: len(past.differences)]
     known = sc.where(flying, sc.minimum(past.known + 1.0, float(len(kept))), 0.0)
     memory = Past(kept, known, past.held, impulses).vector()
-    return Moved(q_next, qd_next, memory, correction, near, 0.0, records, flying)
+    untouched = flying if not (contact and contact.rubs) else False
+    return Moved(q_next, qd_next, memory, correction, near, 0.0, records, untouched)
