@@ -148,6 +148,6 @@ def test_order_is_regained_after_another_control(case):
     u[:, 50:60] = 0.5
     run = sim.rollout(state=sim.state(q, qd=qd), controls=u, record=("energy", "kinetic_energy"))
     energy = run.energy[0] / np.max(run.kinetic_energy)
-    before, after = np.ptp(energy[8:50]), np.ptp(energy[68:])
+    before, after = np.ptp(energy[8:50]), np.ptp(energy[72:])
     assert after < max(20.0 * before, 1e-9) and after < 1e-6
     assert run.final.memory[0, n * len(q)] == n, "all differences are known again"

@@ -7,6 +7,7 @@ import pytest
 
 import kinloop as kl
 from kinloop.sim import Simulator
+from kinloop.sim.integrators.semi_implicit import order
 from kinloop.sim.integrators.starting import WORTH_KNOWING
 from tests.sim.mechanisms import parallelograms, started, turned
 
@@ -15,7 +16,8 @@ def remembered(sim, q, qd, u):
     """What a row that begins remembers: differences (WORTH_KNOWING, n), how many are known, whether they are lost."""
     memory, lost = sim.engine.start(q, qd, u, np.array([sim.dt]))
     n = sim.robot.n_spanning
-    return memory[: WORTH_KNOWING * n].reshape(WORTH_KNOWING, n), memory[5 * n], bool(lost[0])
+    known = memory[(order(sim.engine.system) - 1) * n]
+    return memory[: WORTH_KNOWING * n].reshape(WORTH_KNOWING, n), known, bool(lost[0])
 
 
 def test_differences_are_those_of_the_motion_before():

@@ -1,4 +1,4 @@
-"""Accelerations of past steps, as backward differences: what lifts the leapfrog from order 2 to order 6.
+"""Accelerations of past steps, as backward differences: what lifts the leapfrog's order.
 
 The leapfrog evaluates the acceleration a at the middle of every step. Through the middles of the last steps there is a
 polynomial in time; with backward differences d_j of a at the last middle, and s counted in steps from there,

@@ -5,8 +5,9 @@ are taken at the middle of the step too, predicted from the steps before. Dampin
 implicitly (`actuators`), impulses of contacts, joint stops and dry friction at the middle (`contact`).
 
 Where forces are smooth (no damping, springs or servos, nothing touches, controls stay), the accelerations of the last
-steps correct the step to order 6 (`history`). So do they where the loops come so near to a singular configuration that
-their accelerations are lost to rounding (`singularity`): the row passes on with the acceleration it was going to have.
+steps correct the step to order 8, without loops 4 (`history`). So do they where the loops come so near to a singular
+configuration that their accelerations are lost to rounding (`singularity`): the row passes on with the acceleration it
+was going to have.
 
 Positions and velocities are those of all joints. The tangent frame at the middle serves this one step: it takes the
 velocity in, as the nearest that the loops allow, and what was not allowed is taken out of the velocity at the end.
@@ -46,8 +47,9 @@ from kinloop.sim.smooth_motion import SmoothMotion, accelerate
 from kinloop.sim.stepper import Moved, System
 from kinloop.sim.turning_axes import screwed, transport, turned, turned_by
 
-ORDER = 6
-"""Order of the smooth step on loops, whose accelerations change fast."""
+ORDER = 8
+"""Order of the smooth step on loops, whose accelerations change fast. An even order keeps energies: what the first
+difference left out does wrong is out of phase with the velocity."""
 
 ORDER_OF_TREES = 4
 """Order of the smooth step without loops: that of a body which turns freely in space (`turning_axes.screwed`)."""
@@ -57,7 +59,7 @@ PREDICTED = 3.0
 
 
 class SemiImplicit(FixedStep):
-    """The leapfrog: order 6 in smooth motion, 2 with springs, 1 with damping and in contact."""
+    """The leapfrog: order 8 in smooth motion of loops, 4 of trees, 2 with springs, 1 with damping and in contact."""
 
     name = "semi_implicit"
     has_contact = True
