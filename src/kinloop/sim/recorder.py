@@ -123,7 +123,7 @@ class Recorder:
         stopped = np.where(status == Status.RUNNING, np.inf, before.t + watch.steps * self.sim.dt)
         for k in np.flatnonzero((status == Status.RUNNING) & unbalanced(watch)):
             status[k] = Status.UNBALANCED
-            reasons[k] = imbalance_in_words(watch.imbalance[k], watch.motion[k])
+            reasons[k] = imbalance_in_words(watch.imbalance[k], watch.motion[k], watch.penetration[k])
         peaks = {name: getattr(watch, name).copy() for name in self._peaks()}
         return Rollout(
             t, records, batch.read(), status, stopped, batch.substeps.copy(), watch.passed > 0, watch.nearest.copy(),

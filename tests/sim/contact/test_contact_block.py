@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import kinloop as kl
+from kinloop.robots.solid_inertias import bar, box
 from kinloop.sim import ContactPoint, Plane, Simulator
 from kinloop.sim.contact.contact_block import Mobility
 from kinloop.sim.contact.solver import ContactRow, shared, solve_impulses
@@ -184,3 +185,27 @@ def test_a_point_that_cannot_move_along_its_normal_takes_no_impulse():
 def test_contacts_that_are_hard_to_lift_are_lifted_slowly():
     light, heavy = (Mobility.of(np.diag([size, 1.0, 1.0])) for size in (0.1, 1e-3))
     assert light.lift(0.3) == 0.3 and heavy.lift(-0.3) == -0.3 and 0.0 < heavy.lift(0.3) < 0.01
+
+
+def hand(n=3):
+    """Fingers of two links on a base that is fixed 2 cm above the ground, each pointing into it."""
+    b = kl.Builder("hand")
+    b.body("palm", joint="fixed", at=(0, 0, 0.02), **box(0.5, 0.1, 0.1, 0.02))
+    for k in range(n):
+        axis = (1.0, 0.2 * k, 0.0)
+        b.body(f"near{k}", "palm", axis=axis, at=(0.03 * k, 0, 0), lower=-0.3, upper=0.3, **bar(0.05, 0.04))
+        b.body(f"far{k}", f"near{k}", axis="y", at=(0.04, 0, 0), lower=-0.2, upper=0.2, **bar(0.03, 0.03))
+    return b.build()
+
+
+def test_what_cannot_come_up_is_kept_from_going_deeper_and_pushes_with_little():
+    """Stops hold the fingers in the ground. Impulses that would lift them grew from step to step, to 1e8 N."""
+    robot = hand()
+    points = [ContactPoint(f"far{k}", (0.03, 0.0, -0.05)) for k in range(3)] + [
+        ContactPoint(f"near{k}", (0.0, 0.0, -0.04)) for k in range(3)
+    ]
+    sim = Simulator(robot, 1e-3, ground=Plane(), contacts=points)
+    run = sim.rollout(None, None, steps=300, record=("gap", "contact_force", "kinetic_energy", "residual"))
+    assert run.status.tolist() == [1] and np.min(run.gap[0]) < -0.01, "they begin in the ground"
+    assert np.max(run.residual[5:]) < 1e-3 and np.max(np.abs(run.contact_force[5:])) < 100.0
+    assert np.min(run.gap) > np.min(run.gap[0]) - 1e-4 and run.kinetic_energy[-1] < 1e-6

@@ -8,7 +8,9 @@ the gap before it, gap = gap_middle - h/2 u_n(v),
 
 and a step with contact moves by h times its last velocity, one without by the mean of both. So nothing
 passes the surface in a step, resting contacts neither sink nor hop, and what is below the surface comes up
-with the speed of a fall of half a step and of a hundredth of its depth; there is nothing to tune.
+with the speed of a fall of half a step and of a hundredth of its depth; there is nothing to tune. Where that asks for
+what is impossible (a hand on a fixed base that reaches into the ground, a stop in the way), no impulses do it, and the
+solver says so by its residual: then nothing is lifted until nothing is below, only kept from going deeper.
 Restitution scales the inelastic impulses by 1 + e, at the time of the first touch within the step: with the
 Delassus matrix symmetric this is Newton's law at contacts that press, and never creates energy.
 docs/decisions/contact.md.
@@ -28,7 +30,7 @@ from kinloop.sim.contact.candidates import Candidate
 from kinloop.sim.contact.ground import Ground
 from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, solve_with_joints
 from kinloop.sim.contact.propagation import Propagated, response
-from kinloop.sim.contact.solver import ContactRow, shared
+from kinloop.sim.contact.solver import ContactRow, Impulses, shared
 from kinloop.sim.on_loops import spanning
 from kinloop.sim.smooth_motion import SmoothMotion
 from kinloop.sim.turning_axes import free_bodies, turned_by
@@ -43,16 +45,23 @@ LIFT = 0.02
 depth: a bad start costs that much energy at most."""
 
 
+JAMMED = 1e-2
+"""Velocities that the solver leaves changing by more than this [m/s, rad/s] are asked for in vain."""
+
+BELOW = 1e-5
+"""What is deeper than this [m] is still below the surface."""
+
+
 class Hit(NamedTuple):
     """What a step with contact leads to: velocities `v` at its end, the way `travel` from its middle to its end.
 
-    `impulses` [N s, N m s] begin the next step's search; `flying` says whether there are
-    none; `records` can be recorded.
+    `memory` is for the next step: impulses [N s, N m s] to begin its search with, and 1 where contacts are jammed, else
+    0. `flying` says whether there are no impulses; `records` can be recorded.
     """
 
     v: Array
     travel: Array
-    impulses: Array
+    memory: Array
     flying: Any
     records: dict[str, Any]
 
@@ -87,6 +96,11 @@ class Contact:
         return 3 * len(self.candidates) + len(self.joints)
 
     @property
+    def memory_size(self) -> int:
+        """Numbers that a step hands to the next: the impulses, and whether contacts are jammed."""
+        return self.size + 1
+
+    @property
     def rubs(self) -> bool:
         """Whether a joint has dry friction, which acts at all times."""
         return any(j.friction for j in self.joints)
@@ -98,20 +112,21 @@ class Contact:
         return ground, tuple(c.key for c in self.candidates), tuple(tuple(j) for j in self.joints), self.rounds
 
     def __call__(
-        self, tree: ClusterTree, s: SmoothMotion, q: Array, v: Array, v_free: Array, drift: Array, start: Array, h: Any
+        self, tree: ClusterTree, s: SmoothMotion, q: Array, v: Array, v_free: Array, drift: Array, memory: Array, h: Any
     ) -> Hit:
-        """Impulses at the middle q of a step that leads from v to v_free without them, looked for from `start` on.
+        """Impulses at the middle q of a step that leads from v to v_free without them; `memory` of the step before.
 
         The middle was reached by h/2 v and, where accelerations of the steps before are known, by a `drift` besides.
         """
+        start, jammed = memory[:-1], memory[-1] > 0.0
         touches, before, after = self._approach(tree, s, v, v_free, drift, h)
         bounce = self._bounce(tree, touches, before, after, h)
-        contacts = self._rows(tree, s, touches, before, after, bounce, h)
-        paths = joint_paths(self.joints, tree, s, q, v, v_free, drift, h)
+        contacts = self._rows(tree, s, touches, before, after, bounce, jammed, h)
+        paths = [p.allowing_rest(jammed) for p in joint_paths(self.joints, tree, s, q, v, v_free, drift, h)]
         found, stops = solve_with_joints(
             self.joints, paths, tree, s, contacts, self._touching(touches, after, h), self.rounds, start
         )
-        begin = np.concatenate([*found.contacts, np.array(stops)])
+        begin = self._memory(found, stops, touches, jammed)
         forces = shared(contacts, found.contacts)
         impulses, stops = ([x * (1.0 + bounce.restitution) for x in xs] for xs in (forces, stops))
         change = response(tree, s.kin, s.art, (1.0 + bounce.restitution) * found.w)
@@ -128,17 +143,27 @@ class Contact:
 
     def _rows(
         self, tree: ClusterTree, s: SmoothMotion, touches: list[Touch], before: list[Array], after: list[Array],
-        bounce: Bounce, h: Any,
+        bounce: Bounce, jammed: Any, h: Any,
     ) -> list[ContactRow]:  # fmt: skip
         """The rows of all candidates for the solver."""
         out, floating = [], set(free_bodies(tree))
         for t, u0, u1 in zip(touches, before, after, strict=True):
             bound = bounce.bound(_bound(tree, t.gap, h), t.gap, u0, u1, h)
+            bound = sc.where(jammed, sc.minimum(bound, 0.0), bound)
             z, at = Propagated.wrench(tree, s.kin, s.art, t.body, t.wrench).row()
             assert self.ground is not None, "candidates are candidates for touching a ground"
             floats = not floating.isdisjoint(tree.top.support(t.body))
             out.append(ContactRow(z, at, bounce.at(u0, u1), bound, self.ground.friction, floats))
         return out
+
+    def _memory(self, found: Impulses, stops: list[Any], touches: list[Touch], jammed: Any) -> Array:
+        """What the next step begins with: these impulses, unless the solver looked in vain for them."""
+        vain, below = found.residual > JAMMED, False
+        for t in touches:
+            below = sc.logical_or(below, t.gap < -BELOW)
+        begin = np.concatenate([*found.contacts, np.array(stops)])
+        stays = sc.logical_or(vain, sc.logical_and(jammed, below))
+        return np.array([*(sc.where(vain, 0.0, x) for x in begin), sc.where(stays, 1.0, 0.0)])
 
     def _approach(
         self, tree: ClusterTree, s: SmoothMotion, v: Array, v_free: Array, drift: Array, h: Any

@@ -77,6 +77,11 @@ class JointPath(NamedTuple):
         """Whether the joint stays within its stops."""
         return sc.logical_and(self.low <= self.rate, self.rate <= self.high)
 
+    def allowing_rest(self, when: Any) -> JointPath:
+        """The path with bounds that a joint at rest keeps, where `when` holds: none brings it back from beyond."""
+        low, high = sc.minimum(self.low, 0.0), sc.maximum(self.high, 0.0)
+        return self._replace(low=sc.where(when, low, self.low), high=sc.where(when, high, self.high))
+
     @property
     def near(self) -> Any:
         """Whether impulses might bring the joint to a stop."""

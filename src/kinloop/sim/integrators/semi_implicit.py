@@ -66,14 +66,14 @@ class SemiImplicit(FixedStep):
 
     def memory_size(self, system: System) -> int:
         """The numbers of a `Past`."""
-        impulses = system.contact.size if system.contact else 0
+        impulses = system.contact.memory_size if system.contact else 0
         return _count(system) * len(drivers(system.tree)) + 2 + len(system.drive.motors) + impulses
 
     def has_start(self, system: System) -> bool:
         return system.is_smooth and any(c.bends for c in system.tree)
 
     def starting_memory(self, system: System, q: Array, qd: Array, u: Array, h: Any) -> tuple[Array, Any]:
-        return starting_memory(system, _count(system), q, qd, u, h, system.contact.size if system.contact else 0)
+        return starting_memory(system, _count(system), q, qd, u, h, system.contact.memory_size if system.contact else 0)
 
     def respaced(self, system: System, memory: Array, h: float) -> Array:
         return respaced(memory, _count(system), len(drivers(system.tree)), h, since=0.5)
@@ -168,7 +168,7 @@ def _finish(
     v_next, travel = turned(tree, v_free, 0.5 * h), None
     if contact:
         hit = contact(tree, s, middle, here, v_free, _drift(tree, system, past, h, G), past.impulses, h)
-        v_next, travel, records, impulses, flying = hit.v, hit.travel, hit.records, hit.impulses, hit.flying
+        v_next, travel, records, impulses, flying = hit.v, hit.travel, hit.records, hit.memory, hit.flying
     differences = updated(a, past.differences)
     if system.is_smooth:
         w = over_the_step(len(differences))
