@@ -25,7 +25,7 @@ from kinloop.sim.watch import Watch
 
 UNBALANCED = 5e-2
 """A row whose unexplained energy was once this part of its largest energy of motion and work is not to be trusted.
-Steps of first order, as with contact, may book the power of a step too early or too late: 2 % at 1 ms have been seen."""
+Steps of first order, as with contact, may book the power of a step too early or too late: 2 % at 1 ms are usual."""
 
 DEEP = 1e-3
 """A row that was deeper in the ground than this [m] was lifted by it, which takes energy."""
