@@ -28,7 +28,7 @@ def frozen(x: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
         raise ModelError(f"{what} must be numbers of shape {shape}, received {x!r}")
     if a.shape != shape:
         raise ModelError(f"{what} must have shape {shape}, received shape {a.shape}")
-    if not np.all(np.abs(a) <= LARGEST):
+    if not all(-LARGEST <= value <= LARGEST for value in a.ravel().tolist()):
         raise ModelError(f"{what} must be finite and at most {LARGEST:.0e} in size, received {a.tolist()}")
     a.setflags(write=False)
     return a

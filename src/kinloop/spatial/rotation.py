@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+import functools
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ def axis_rotation(axis: Array, angle: Any) -> Array:
     return turned
 
 
-@lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=4096)
 def _generator(axis: tuple[float, float, float]) -> tuple[Array, Array]:
     """The skew matrix of an axis and its square."""
     K = skew(np.array(axis))
@@ -106,7 +106,7 @@ def rotation_quaternion(R: Array) -> Array:
 
 
 def rpy_rotation(roll: float, pitch: float, yaw: float) -> Array:
-    """The rotation `Rz(yaw) Ry(pitch) Rx(roll)`."""
-    x, y, z = np.eye(3)
-    R: Array = axis_rotation(z, yaw) @ axis_rotation(y, pitch) @ axis_rotation(x, roll)
-    return R
+    """The rotation `Rz(yaw) Ry(pitch) Rx(roll)`; most angles of model files are zero, and turn nothing."""
+    angles = zip(np.eye(3)[::-1], (yaw, pitch, roll), strict=True)
+    turns = [axis_rotation(axis, angle) for axis, angle in angles if angle != 0]
+    return functools.reduce(np.matmul, turns or [np.eye(3)])

@@ -121,7 +121,7 @@ class _ModelReader:
         own = Transform.identity() if link == name else at.inverse().then(T_ML)
         self.description.add_link(read_link(node, link, own, self.shapes, self.description.notes))
         self.placed[name] = link, at
-        with node.where.blamed():
+        with node.blamed():
             if link != name:
                 self.description.frames.append((Frame(name, link, exact_pose(own.p, own.R)), node.where))
             if joint is None:
@@ -154,7 +154,7 @@ class _ModelReader:
         """A joint that closes a loop; its frames coincide where the model is drawn."""
         (P, T_P), (S, T_S) = self.placed[joint.parent], self.placed[joint.child]
         frame = Transform(T_S.R, joint.at.p)
-        with joint.node.where.blamed():
+        with joint.node.blamed():
             at_P, at_S = T_P.inverse().then(frame), T_S.inverse().then(frame)
             ends = exact_pose(at_P.p, at_P.R), exact_pose(at_S.p, at_S.R)
             loop = LoopJoint(joint.name, P, S, joint.type_in(frame, self.poses), *ends)

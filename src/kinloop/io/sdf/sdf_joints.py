@@ -66,7 +66,7 @@ def axes_of(node: Node, joint: Transform, frame: Transform, poses: Poses) -> Axe
     for tag in ("axis", "axis2"):
         axis = node.first(tag)
         xyz = None if axis is None else axis.first("xyz")
-        a = np.array([0.0, 0.0, 1.0]) if xyz is None else numbers(xyz.text, 3, xyz.where, "xyz")
+        a = np.array([0.0, 0.0, 1.0]) if xyz is None else numbers(xyz.text, 3, xyz, "xyz")
         in_model = axis is not None and child_truth(axis, "use_parent_model_frame")
         named = "" if xyz is None else xyz.get("expressed_in") or ""
         R = np.eye(3) if in_model or named == "__model__" else joint.R

@@ -27,7 +27,7 @@ def read_link(node: Node, name: str, at: Transform, shapes: SdfShapes, notes: No
 
 def _read_inertial(link: Link, inertial: Node, T: Transform) -> None:
     """Mass and inertia of a link whose inertial frame lies at T in its body."""
-    if truth(inertial.get("auto") or "false", inertial.where, "auto"):
+    if truth(inertial.get("auto") or "false", inertial, "auto"):
         raise inertial.error("asks for an inertia made from collision shapes; write mass and inertia as numbers")
     link.mass, link.com = child_number(inertial, "mass", 1.0), T.p
     if link.mass < 0:

@@ -23,15 +23,15 @@ def pose_element(node: Node) -> tuple[Transform, str]:
     form = pose.get("rotation_format") or "euler_rpy"
     if form not in ("euler_rpy", "quat_xyzw"):
         raise pose.error(f"has the rotation_format {form!r}; it must be euler_rpy or quat_xyzw")
-    degrees = truth(pose.get("degrees") or "false", pose.where, "degrees")
+    degrees = truth(pose.get("degrees") or "false", pose, "degrees")
     if form == "quat_xyzw" and degrees:
         raise pose.error("has degrees beside a quaternion, which has none; remove one of them")
     if not pose.text:
         return Transform.identity(), frame
     if form == "quat_xyzw":
-        x = numbers(pose.text, 7, pose.where, "pose")
+        x = numbers(pose.text, 7, pose, "pose")
         return quaternion_pose(x[:3], x[[6, 3, 4, 5]], pose.where), frame
-    x = numbers(pose.text, 6, pose.where, "pose")
+    x = numbers(pose.text, 6, pose, "pose")
     return rpy_pose(x[:3], np.deg2rad(x[3:]) if degrees else x[3:], pose.where), frame
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinloop.io.shared.file_errors import Where
+from kinloop.io.shared.file_errors import Place
 from kinloop.io.shared.parse_numbers import vector
 from kinloop.io.shared.safe_xml import Node
 from kinloop.model.frame import swept
@@ -17,18 +17,23 @@ SHORTEST = 1e-9
 """A quaternion below this length has no direction."""
 
 
+_NO_TURN = swept(np.eye(3))
+
+
 def exact_pose(at: np.ndarray, rotation: np.ndarray) -> Transform:
     """A pose of a rotation that is one: only dust of the arithmetic itself is swept to exact zeros and ones."""
     return Transform(swept(rotation, dust=ROUNDING), frozen(at, (3,), "position"))
 
 
-def rpy_pose(at: np.ndarray, rpy: np.ndarray, where: Where) -> Transform:
+def rpy_pose(at: np.ndarray, rpy: np.ndarray, where: Place) -> Transform:
     """A pose from a position and roll, pitch, yaw."""
     with where.blamed():
-        return exact_pose(at, rpy_rotation(*rpy) if np.any(rpy) else np.eye(3))
+        if not rpy.any():
+            return Transform(_NO_TURN, frozen(at, (3,), "position"))
+        return exact_pose(at, rpy_rotation(*rpy.tolist()))
 
 
-def quaternion_pose(at: np.ndarray, quaternion: np.ndarray, where: Where) -> Transform:
+def quaternion_pose(at: np.ndarray, quaternion: np.ndarray, where: Place) -> Transform:
     """A pose from a position and a quaternion (w x y z) of any length but zero."""
     length = float(np.linalg.norm(quaternion))
     if not length > SHORTEST:
@@ -41,10 +46,9 @@ def origin_pose(node: Node | None) -> Transform:
     """The pose of an `<origin xyz rpy>` (or `quat`, wxyz), identity where it is absent."""
     if node is None:
         return Transform.identity()
-    with node.where.blamed():
-        if node.get("quat") is not None and node.get("rpy") is None:
-            return quaternion_pose(vector(node), vector(node, "quat", (1.0, 0.0, 0.0, 0.0)), node.where)
-        return rpy_pose(vector(node), vector(node, "rpy"), node.where)
+    if node.get("quat") is not None and node.get("rpy") is None:
+        return quaternion_pose(vector(node), vector(node, "quat", (1.0, 0.0, 0.0, 0.0)), node)
+    return rpy_pose(vector(node), vector(node, "rpy"), node)
 
 
 def is_identity(T: Transform) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import re
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Protocol
 
 from kinloop.errors import ModelError
 
@@ -28,8 +29,17 @@ class ModelWarning(UserWarning):
     """Something in a model file that kinloop does not take over, or takes over with reservations."""
 
 
-@dataclass(frozen=True)
-class Where:
+class Place(Protocol):
+    """What errors can be about."""
+
+    def error(self, reason: str) -> ModelFileError:
+        """The error about this place."""
+
+    def blamed(self) -> Blame:
+        """Errors of the model layer raised inside are reported as being about this place."""
+
+
+class Where(NamedTuple):
     """A place in a model file."""
 
     file: str
@@ -39,15 +49,25 @@ class Where:
     def error(self, reason: str) -> ModelFileError:
         return ModelFileError(self.file, self.line, self.element, reason)
 
-    @contextmanager
-    def blamed(self) -> Iterator[None]:
+    def blamed(self) -> Blame:
         """Errors of the model layer raised inside are reported as being about this place."""
-        try:
-            yield
-        except ModelFileError:
-            raise
-        except ModelError as error:
-            raise self.error(str(error)) from error
+        return Blame(self)
+
+
+class Blame:
+    """The context in which errors of the model layer are about a place: a `Where`, or an element of a file."""
+
+    __slots__ = ("where",)
+
+    def __init__(self, where: Place) -> None:
+        self.where = where
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if isinstance(error, ModelError) and not isinstance(error, ModelFileError):
+            raise self.where.error(str(error)) from error
 
 
 @dataclass

@@ -6,24 +6,37 @@ import re
 
 import numpy as np
 
-from kinloop.io.shared.file_errors import Where
+from kinloop.io.shared.file_errors import Place
 from kinloop.io.shared.safe_xml import Node
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
 _INFINITE = {"inf": np.inf, "+inf": np.inf, "-inf": -np.inf, "infinity": np.inf, "-infinity": -np.inf}
+_PLAIN = "0123456789+-.eE, \t\r\n"
 LARGEST = 1e12
 """Numbers beyond this are mistakes, not parameters of a robot [SI units]."""
 
 
-def numbers(text: str, count: int, where: Where, what: str) -> np.ndarray:
+def numbers(text: str, count: int, where: Place, what: str) -> np.ndarray:
     """`count` finite numbers from a text."""
+    return np.array(number_list(text, count, where, what))
+
+
+def number_list(text: str, count: int, where: Place, what: str) -> list[float]:
+    """`numbers` as a list."""
     words = text.replace(",", " ").split() if "," in text else text.split()
     if len(words) != count:
         raise where.error(f"{what} {_short(text)} holds {len(words)} numbers; give {count}")
-    return np.array([number(word, where, what) for word in words])
+    if not text.strip(_PLAIN):  # no letters but those of exponents: Python reads the same words as `number`
+        try:
+            found = list(map(float, words))
+        except ValueError:
+            found = [np.inf]
+        if max(found) <= LARGEST and min(found) >= -LARGEST:
+            return found
+    return [number(word, where, what) for word in words]
 
 
-def number(text: str, where: Where, what: str, unbounded: bool = False) -> float:
+def number(text: str, where: Place, what: str, unbounded: bool = False) -> float:
     """One number; `unbounded` also allows infinities (limits are written so)."""
     word = text.strip()
     if unbounded and word.lower() in _INFINITE:
@@ -36,7 +49,7 @@ def number(text: str, where: Where, what: str, unbounded: bool = False) -> float
     return value
 
 
-def truth(text: str, where: Where, what: str) -> bool:
+def truth(text: str, where: Place, what: str) -> bool:
     """A truth value, written as true, false, 1 or 0."""
     word = text.strip().lower()
     if word not in ("true", "false", "1", "0"):
@@ -55,7 +68,7 @@ def attribute(node: Node, name: str, default: float | None = None, unbounded: bo
         if default is None:
             raise node.error(f'has no attribute {name!r}; add {name}="..."')
         return default
-    return number(text, node.where, name, unbounded)
+    return number(text, node, name, unbounded)
 
 
 def vector(node: Node | None, name: str = "xyz", default: tuple[float, ...] = (0.0, 0.0, 0.0)) -> np.ndarray:
@@ -63,7 +76,7 @@ def vector(node: Node | None, name: str = "xyz", default: tuple[float, ...] = (0
     text = None if node is None else node.get(name)
     if node is None or text is None:
         return np.array(default)
-    return numbers(text, len(default), node.where, name)
+    return numbers(text, len(default), node, name)
 
 
 def child_number(node: Node, tag: str, default: float | None = None, unbounded: bool = False) -> float:
@@ -73,19 +86,19 @@ def child_number(node: Node, tag: str, default: float | None = None, unbounded: 
         if default is None:
             raise node.error(f"has no <{tag}>; add one")
         return default
-    return number(child.text, child.where, tag, unbounded)
+    return number(child.text, child, tag, unbounded)
 
 
 def child_truth(node: Node, tag: str, default: bool = False) -> bool:
     """A truth value from the text of a child that may be absent or empty."""
     child = node.first(tag)
-    return default if child is None or not child.text else truth(child.text, child.where, tag)
+    return default if child is None or not child.text else truth(child.text, child, tag)
 
 
 def child_vector(node: Node, tag: str, default: tuple[float, ...]) -> tuple[float, ...]:
     """A vector from the text of a child that may be absent."""
     child = node.first(tag)
-    return default if child is None else tuple(numbers(child.text, len(default), child.where, tag))
+    return default if child is None else tuple(numbers(child.text, len(default), child, tag))
 
 
 def symmetric_matrix(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
@@ -33,7 +34,9 @@ class Roots:
                 raise ModelError(f"packages: {str(root)!r} is not a directory; declare directories that exist")
         self._folders: dict[str, Path] = {}
         self._found: dict[str, Path | None] = {}
+        self._places: dict[str, list[Path | None]] = {}
         self.roots = [self.directory, *self.named.values(), *self.declared]
+        self._beginnings = tuple(os.path.join(os.path.normcase(root), "") for root in self.roots)
 
     def inside(self, path: Path) -> Path | None:
         """The resolved path if it lies inside a root, else None."""
@@ -41,16 +44,16 @@ class Roots:
             real = self._resolved(path)
         except (OSError, RuntimeError, ValueError):
             return None
-        return real if any(real == root or root in real.parents for root in self.roots) else None
+        return real if os.path.join(os.path.normcase(real), "").startswith(self._beginnings) else None
 
     def _resolved(self, path: Path) -> Path:
         """`path.resolve()`, with the folders of a model resolved once."""
         if path.name in ("", ".", ".."):
             return path.resolve()
-        folder = str(path.parent)
+        folder, name = os.path.split(path)
         if folder not in self._folders:
-            self._folders[folder] = path.parent.resolve()
-        real = self._folders[folder] / path.name
+            self._folders[folder] = Path(folder).resolve()
+        real = self._folders[folder] / name
         return real.resolve() if real.is_symlink() else real
 
     def candidates(self, reference: str) -> list[Path]:
@@ -73,30 +76,26 @@ class Roots:
             out.append(root / name / tail)
         return out
 
+    def places(self, reference: str) -> list[Path | None]:
+        """The candidates of a reference, resolved, None for those that lie outside the roots."""
+        if reference not in self._places:
+            self._places[reference] = [self.inside(path) for path in self.candidates(reference)]
+        return self._places[reference]
+
     def find(self, reference: str) -> Path | None:
         """The existing regular file that a reference means, inside the roots; None if there is none."""
         if reference not in self._found:
-            self._found[reference] = self._search(reference)
+            bad = not reference or "\0" in reference or len(reference) > 4096
+            places = [] if bad else [real for real in self.places(reference) if real is not None]
+            self._found[reference] = next((real for real in places if os.path.isfile(real)), None)
         return self._found[reference]
-
-    def _search(self, reference: str) -> Path | None:
-        if not reference or "\0" in reference or len(reference) > 4096:
-            return None
-        for candidate in self.candidates(reference):
-            real = self.inside(candidate)
-            try:
-                if real is not None and real.is_file():
-                    return real
-            except OSError:
-                continue
-        return None
 
     def escapes(self, reference: str) -> bool:
         """Whether a reference leaves every root: an absolute path elsewhere, or too many `..`."""
         if "\0" in reference or len(reference) > 4096:
             return True
-        candidates = self.candidates(reference)
-        return bool(candidates) and all(self.inside(c) is None for c in candidates)
+        places = self.places(reference)
+        return bool(places) and all(real is None for real in places)
 
 
 def stem(reference: str) -> str:

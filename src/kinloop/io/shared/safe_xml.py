@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from xml.sax import SAXException, SAXParseException
 from xml.sax.handler import ContentHandler
-from xml.sax.xmlreader import AttributesImpl, Locator
 
 from defusedxml.common import DefusedXmlException
 from defusedxml.expatreader import DefusedExpatParser
 
-from kinloop.io.shared.file_errors import ModelFileError, Where
+from kinloop.io.shared.file_errors import Blame, ModelFileError, Where
 from kinloop.io.shared.reading_options import Limits
 
 
-@dataclass(eq=False)
 class Node:
     """An element: tag as written (prefixes included), attributes, children, text, and where it stands."""
 
-    tag: str
-    attrib: dict[str, str]
-    file: str
-    line: int
-    children: list[Node] = field(default_factory=list)
-    text: str = ""
+    __slots__ = ("attrib", "children", "file", "line", "tag", "text")
+
+    def __init__(self, tag: str, attrib: dict[str, str], file: str, line: int) -> None:
+        self.tag, self.attrib, self.file, self.line = tag, attrib, file, line
+        self.children: list[Node] = []
+        self.text = ""
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self.children)
@@ -37,7 +34,10 @@ class Node:
         return [c for c in self.children if c.tag == tag]
 
     def first(self, tag: str) -> Node | None:
-        return next((c for c in self.children if c.tag == tag), None)
+        for child in self.children:
+            if child.tag == tag:
+                return child
+        return None
 
     def walk(self) -> Iterator[Node]:
         waiting = [self]
@@ -53,6 +53,10 @@ class Node:
 
     def error(self, reason: str) -> ModelFileError:
         return self.where.error(reason)
+
+    def blamed(self) -> Blame:
+        """As `Where.blamed`."""
+        return Blame(self)
 
     def need(self, tag: str) -> Node:
         """The child `tag`, which must be there."""
@@ -75,21 +79,17 @@ class _Grower(ContentHandler):
     def __init__(self, file: str, limits: Limits) -> None:
         super().__init__()
         self.file, self.limits, self.count = file, limits, 0
-        self.locator = Locator()
         self.root: Node | None = None
         self.open: list[Node] = []
         self.texts: list[list[str]] = []
 
-    def setDocumentLocator(self, locator: Locator) -> None:
-        self.locator = locator
-
-    def startElement(self, name: str, attrs: AttributesImpl) -> None:
-        node = Node(name, dict(attrs.items()), self.file, self.locator.getLineNumber() or 1)
+    def start(self, name: str, attributes: dict[str, str], line: int) -> None:
+        node = Node(name, attributes, self.file, line)
         self.count += 1
         if self.count > self.limits.elements:
             raise node.error(f"is element number {self.count}; a model may have {self.limits.elements} elements")
-        if len(node.attrib) > self.limits.attributes:
-            raise node.error(f"has {len(node.attrib)} attributes; an element may have {self.limits.attributes}")
+        if len(attributes) > self.limits.attributes:
+            raise node.error(f"has {len(attributes)} attributes; an element may have {self.limits.attributes}")
         if len(self.open) >= self.limits.depth:
             raise node.error(f"is nested {len(self.open) + 1} deep; a model may nest {self.limits.depth} elements")
         if self.open:
@@ -103,16 +103,34 @@ class _Grower(ContentHandler):
         if self.texts:
             self.texts[-1].append(content)
 
-    def endElement(self, name: str) -> None:
+    def end(self) -> None:
         self.open.pop().text = "".join(self.texts.pop()).strip()
+
+
+class _Parser(DefusedExpatParser):
+    """Hands elements over as expat has them: wrapping names and attributes for SAX takes longer than reading them."""
+
+    def __init__(self, grower: _Grower, size: int) -> None:
+        super().__init__(bufsize=size, forbid_dtd=True, forbid_entities=True, forbid_external=True)
+        self.setContentHandler(grower)
+        self.grower = grower
+
+    def start_element(self, name: str, attributes: dict[str, str]) -> None:
+        self.grower.start(name, attributes, self.getLineNumber() or 1)
+
+    def end_element(self, name: str) -> None:
+        self.grower.end()
+
+    def reset(self) -> None:
+        super().reset()
+        self._parser.buffer_text = True  # text in one piece, not line by line
 
 
 def parse_xml(data: bytes, file: str, limits: Limits) -> Node:
     """The root element of an XML document, or a `ModelFileError` with the line that breaks it."""
     grower = _Grower(file, limits)
     whole = len(data) + 1  # read in one piece: tokens cut by chunks would be scanned again and again
-    parser = DefusedExpatParser(bufsize=whole, forbid_dtd=True, forbid_entities=True, forbid_external=True)
-    parser.setContentHandler(grower)
+    parser = _Parser(grower, whole)
     try:
         parser.parse(io.BytesIO(data))
     except SAXParseException as error:

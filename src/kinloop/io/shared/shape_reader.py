@@ -63,7 +63,7 @@ class ShapeReader(ABC):
         if kind.tag == "mesh":
             mesh = self.mesh_reference(kind)
             path = self._find(kind, mesh)
-        with kind.where.blamed():
+        with kind.blamed():
             size = self.sizes[kind.tag](kind)
             name = shape.get("name") or ""
             return Geometry(kind.tag, size, self.placement(shape, at), role, name, mesh, path, self.color(shape))

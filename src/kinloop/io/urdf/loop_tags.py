@@ -45,7 +45,7 @@ def _type(node: Node, kind: str) -> jt.JointType:
     if kind not in LOOP_TYPES:
         known = "revolute, continuous, prismatic, planar, fixed, spherical, universal, cylindrical, helical, rod"
         raise node.error(f"has the type {kind!r}; it must be one of {known}")
-    with node.where.blamed():
+    with node.blamed():
         return LOOP_TYPES[kind](node)
 
 
@@ -54,7 +54,7 @@ def _urdf_plus_loop(robot: RobotDescription, node: Node) -> None:
     ends = [node.need(end) for end in ("predecessor", "successor")]
     P, S = (end.attribute("link") for end in ends)
     T_P, T_S = (origin_pose(end.first("origin")) for end in ends)
-    with node.where.blamed():
+    with node.blamed():
         if kind == "rod":
             robot.add_loop(Rod(name, P, S, T_P.p, T_S.p, attribute(node, "length")), node.where)
         else:
@@ -77,12 +77,12 @@ def _joint_coupling(name: str, node: Node) -> Coupling:
     rows = node.all("dependent")
     dependent = tuple(row.attribute("joint") for row in rows)
     text = rows[0].get("coefficients")
-    with node.where.blamed():
+    with node.blamed():
         if text is not None:
             words = text.split()
             if len(rows) > 1 or not 1 <= len(words) <= 50:
                 raise rows[0].error("a polynomial has one dependent joint and 1 to 50 coefficients")
-            values = tuple(float(x) for x in numbers(text, len(words), rows[0].where, "coefficients"))
+            values = tuple(float(x) for x in numbers(text, len(words), rows[0], "coefficients"))
             return PolynomialCoupling(name, dependent, (rows[0].need("term").attribute("joint"),), values)
         terms = [(k, t) for k, row in enumerate(rows) for t in row.all("term")]
         joints = {name: k for k, name in enumerate(dict.fromkeys(t.attribute("joint") for _, t in terms))}
@@ -112,10 +112,10 @@ def _drake_ball(robot: RobotDescription, node: Node) -> None:
         if key not in found or not found[key][0]:
             raise node.error(f'names no {key}; add <drake:ball_constraint_{key} name="..."/>')
     points = [
-        numbers(found[key][0], 3, found[key][1].where, key) if key in found else np.zeros(3) for key in ("p_AP", "p_BQ")
+        numbers(found[key][0], 3, found[key][1], key) if key in found else np.zeros(3) for key in ("p_AP", "p_BQ")
     ]
     name = node.get("name") or f"ball_constraint_{len(robot.loops)}"
-    with node.where.blamed():
+    with node.blamed():
         frames = [placement(p) for p in points]
     robot.add_loop(LoopJoint(name, found["body_A"][0], found["body_B"][0], jt.Spherical(), *frames), node.where)
 

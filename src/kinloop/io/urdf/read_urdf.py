@@ -76,7 +76,7 @@ def _read_rotor(description: RobotDescription, node: Node) -> None:
     if joint.type.nv != 1:
         raise rotor.error(f"turns joint {name!r} of type {joint.type.name}; a rotor turns a joint of one coordinate")
     ratio = 1.0 if gear is None else attribute(gear, "value", 1.0)
-    with rotor.where.blamed():
+    with rotor.blamed():
         armature = joint.armature + attribute(rotor, "value") * ratio**2
         description.joints[name] = replace(joint, armature=armature)
 
@@ -113,9 +113,10 @@ def read_link(node: Node, shapes: ShapeReader) -> Link:
     if I is not None:
         xx, yy, zz = (attribute(I, k) for k in ("ixx", "iyy", "izz"))
         xy, xz, yz = (attribute(I, k, 0.0) for k in ("ixy", "ixz", "iyz"))
-        tensor = symmetric_matrix(xx, yy, zz, xy, xz, yz)
-        turned = T.R @ tensor @ T.R.T
-        link.inertia = tensor if np.array_equal(T.R, np.eye(3)) else 0.5 * (turned + turned.T)
+        link.inertia = symmetric_matrix(xx, yy, zz, xy, xz, yz)
+        if not np.array_equal(T.R, np.eye(3)):
+            turned = T.R @ link.inertia @ T.R.T
+            link.inertia = 0.5 * (turned + turned.T)
     link.com = T.p
     return link
 
@@ -126,7 +127,7 @@ def read_joint(description: RobotDescription, node: Node) -> None:
     parent, child = (node.need(end).attribute("link") for end in ("parent", "child"))
     if kind not in TREE_TYPES:
         raise node.error(f"has the type {kind!r}; it must be one of {', '.join(TREE_TYPES)}")
-    with node.where.blamed():
+    with node.blamed():
         joint_type = TREE_TYPES[kind](node)
         parameters = _parameters(node, kind)
         home = node.first("home")

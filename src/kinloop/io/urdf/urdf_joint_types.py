@@ -11,12 +11,12 @@ from kinloop.model import joints as jt
 
 def _axis(node: Node) -> tuple[float, float, float]:
     axis = node.first("axis")
-    with (axis or node).where.blamed():
+    with (axis or node).blamed():
         return jt.unit_axis(vector(axis, "xyz", (1.0, 0.0, 0.0)))
 
 
 def _axis2(node: Node) -> tuple[float, float, float]:
-    with node.where.blamed():
+    with node.blamed():
         return jt.unit_axis(vector(node.need("axis2"), "xyz", (0.0, 1.0, 0.0)))
 
 

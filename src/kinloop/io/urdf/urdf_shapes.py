@@ -24,8 +24,8 @@ def _round(node: Node) -> tuple[float, ...]:
 def _scale(node: Node) -> tuple[float, ...]:
     text = node.get("scale") or "1 1 1"
     if len(text.split()) == 1:
-        return (number(text, node.where, "scale"),) * 3
-    return tuple(numbers(text, 3, node.where, "scale"))
+        return (number(text, node, "scale"),) * 3
+    return tuple(numbers(text, 3, node, "scale"))
 
 
 class UrdfShapes(ShapeReader):

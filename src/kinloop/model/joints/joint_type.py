@@ -34,6 +34,8 @@ _NAMED: dict[str, Axis] = {
     "x": X, "y": Y, "z": Z, "-x": (-1.0, 0.0, 0.0), "-y": (0.0, -1.0, 0.0), "-z": (0.0, 0.0, -1.0)
 }  # fmt: skip
 
+_COORDINATE_AXES = {axis: axis for axis in _NAMED.values()}
+
 NO_DIRECTION = 1e-9
 """A vector shorter than this is not taken for a direction."""
 
@@ -50,6 +52,8 @@ def unit_axis(axis: str | ArrayLike, where: str = "axis") -> Axis:
     a = np.asarray(axis, dtype=float)
     if a.shape != (3,) or not np.all(np.isfinite(a)):
         raise ModelError(f"{where} must be three finite numbers, received {axis!r}")
+    if (along := _COORDINATE_AXES.get(tuple(a.tolist()))) is not None:  # most are: nothing to round
+        return along
     n = float(np.linalg.norm(a))
     if n < NO_DIRECTION:
         raise ModelError(f"{where} {a.tolist()} has no direction; give a non-zero vector")
