@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -40,6 +40,31 @@ def test_paths_meet_at_the_nearest_common_ancestor(tree):
     assert tree.paths(c, a) == (a, [b, c], []), "an end that is the ancestor has an empty side"
     assert tree.paths(c, e) == (-1, [a, b, c], [e])
     assert tree.paths(-1, e) == (-1, [], [e])
+
+
+def test_paths_cost_what_they_are_long():
+    """Rows of a loop at the end of a long chain take no walk to the world and back."""
+    b, parent = Builder("chain"), WORLD
+    for k in range(300):
+        b.body(f"link-{k}", parent, **SOLID, axis="x")
+        parent = f"link-{k}"
+    top = Topology.of(b.mechanism())
+    looked: list[int] = []
+
+    class Parents(tuple):
+        def __getitem__(self, i):
+            looked.append(i)
+            return super().__getitem__(i)
+
+    assert replace(top, parent=Parents(top.parent)).paths(299, 297) == (297, [298, 299], [])
+    assert len(looked) == 2
+    for r in mechanisms(11, seed=8):
+        top = r.tree.top
+        for i, j in r.rng.integers(-1, len(top), (20, 2)).tolist():
+            above, to_i, to_j = top.paths(i, j)
+            shared = top.support(above)
+            assert top.support(i) == shared + to_i and top.support(j) == shared + to_j
+            assert not set(to_i) & set(to_j)
 
 
 def test_integration_and_difference_are_inverse_on_the_whole_manifold():

@@ -5,6 +5,7 @@ charts                 which coordinates of a cluster are independent, and how t
 tangent_frame          a basis of the motions that loops allow, at any configuration, without naming coordinates
 framing                which tangent frame a cluster gets
 closing                closing of positions and velocities, with all its tolerances
+alone                  a cluster by itself, and whether two are alike
 sampling               closed configurations in general position; what is typical of a cluster's rows
 mobility               whether the velocities that loops leave free lead anywhere
 tree                   Cluster, ClusterTree, and how a mechanism becomes one

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from kinloop.clusters.charts import TINY
+from kinloop.clusters.alone import Alone
+from kinloop.clusters.charts import TINY, Chart
 from kinloop.clusters.closing import TOLERANCE, close_parts, residual
 from kinloop.clusters.sampling import sample_closed
 from kinloop.clusters.tree import Cluster, ClusterTree
@@ -105,38 +106,50 @@ def conditioning(tree: ClusterTree, q: Array) -> float:
     """
     worst = 1.0
     for c in tree.clusters:
-        if c.parts and c.chart.rows:
-            s = np.linalg.svd(_dependent_rows(tree, c, q), compute_uv=False)
-            worst = max(worst, max(float(s[0]), 1.0) / max(float(s[-1]), TINY))
+        if c.parts:
+            worst = max(worst, _cluster_conditioning(tree.top, c, c.dofs, q))
     return worst
 
 
-def _dependent_rows(tree: ClusterTree, c: Cluster, q: Array) -> Array:
+def _cluster_conditioning(top: Topology, c: Cluster, dofs: Sequence[int], q: Array) -> float:
+    """`conditioning` of one cluster, whose coordinates are `dofs` of `top`."""
+    if not c.chart.rows:
+        return 1.0
+    s = np.linalg.svd(_dependent_rows(top, c, dofs, q), compute_uv=False)
+    return max(float(s[0]), 1.0) / max(float(s[-1]), TINY)
+
+
+def _dependent_rows(top: Topology, c: Cluster, dofs: Sequence[int], q: Array) -> Array:
     """The chart's rows over its dependent columns: loops as parts of rows of unit length, couplings to unit length."""
     blocks = []
     for part in c.parts:
-        K = stacked_rows(tree.top, [part], c.dofs, q).K
+        K = stacked_rows(top, [part], dofs, q).K
         measured = K[:, list(c.chart.dependent)] if part.explicit_joints() else K
         blocks.append(K / np.maximum(np.linalg.norm(measured, axis=1, keepdims=True), TINY))
     return np.concatenate(blocks)[np.ix_(c.chart.rows, c.chart.dependent)]
 
 
-def neutral(tree: ClusterTree, seed: int = 0) -> Array:
+def neutral(tree: ClusterTree) -> Array:
     """A closed q: the one nearest to all joints at zero, moved off it where that one is singular."""
-    top = tree.top
-    q = top.neutral()
+    q = tree.top.neutral()
+    known: dict[tuple[int, Chart], Array] = {}
     for c in tree.clusters:
-        if not c.parts:
-            continue
-        candidate, error = close_parts(top, c.parts, c.dofs, q)
-        if error > TOLERANCE or _singular(tree, c, candidate):
-            regular = [s for s in sample_closed(top, c.parts, c.bodies, c.dofs, seed) if not _singular(tree, c, s)]
-            if regular:
-                candidate = regular[0]
-        for i in c.bodies:
-            q[top.q_of[i]] = candidate[top.q_of[i]]
+        if c.alone is not None:
+            like = id(c.equations), c.chart  # clusters that are alike share their equations
+            if like not in known:
+                known[like] = _neutral_cluster(c, c.alone)
+            c.alone.put(q, known[like])
     return _close_constrained(tree, q)[0]
 
 
-def _singular(tree: ClusterTree, c: Cluster, q: Array) -> bool:
-    return conditioning(ClusterTree(tree.top, [c]), q) > REGULAR
+def _neutral_cluster(c: Cluster, alone: Alone) -> Array:
+    """Positions of a cluster by itself: closed and near neutral, and regular if any of the samples is."""
+    assert c.equations is not None
+    candidate, error = close_parts(alone.top, c.parts, alone.dofs, alone.top.neutral())
+    if error > TOLERANCE or _singular(c, alone, candidate):
+        return next((q for q in c.equations.closed if not _singular(c, alone, q)), candidate)
+    return candidate
+
+
+def _singular(c: Cluster, alone: Alone, q: Array) -> bool:
+    return _cluster_conditioning(alone.top, c, alone.dofs, q) > REGULAR

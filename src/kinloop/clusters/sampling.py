@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,10 @@ STARTS = (0.1, 0.3, 0.6, 1.0, 2.0)
 
 NEVER = 1e-11
 """Entries of K below this are zero by structure, not by chance."""
+
+
+Draw = Callable[[np.random.Generator], Array]
+"""Draws positions of all joints."""
 
 
 class Sample(NamedTuple):
@@ -41,12 +45,17 @@ def sample_closed(
 
 
 def samples(
-    top: Topology, parts: Sequence[LoopClosure], bodies: Sequence[int], dofs: Sequence[int], seed: int
+    top: Topology,
+    parts: Sequence[LoopClosure],
+    bodies: Sequence[int],
+    dofs: Sequence[int],
+    seed: int,
+    random: Draw | None = None,
 ) -> list[Sample]:
-    """As `sample_closed`, with the rows there."""
+    """As `sample_closed`, with the rows there. `random` draws positions of all joints, `top.random` unless given."""
     if all(p.linear for p in parts):  # K is the same everywhere
         return [_sample(top, parts, dofs, top.neutral())]
-    found = [_sample(top, parts, dofs, q) for q in _closed(top, parts, bodies, dofs, seed)]
+    found = [_sample(top, parts, dofs, q) for q in _closed(top, parts, bodies, dofs, seed, random or top.random)]
     weights = row_weights(parts, found)
     ranks = [rank_of(s.K * weights[:, None]) for s in found]
     return [s for s, r in zip(found, ranks, strict=True) if r == max(ranks)]
@@ -57,7 +66,7 @@ def _sample(top: Topology, parts: Sequence[LoopClosure], dofs: Sequence[int], q:
 
 
 def _closed(
-    top: Topology, parts: Sequence[LoopClosure], bodies: Sequence[int], dofs: Sequence[int], seed: int
+    top: Topology, parts: Sequence[LoopClosure], bodies: Sequence[int], dofs: Sequence[int], seed: int, random: Draw
 ) -> list[Array]:
     """Closed configurations around the one nearest to neutral; if there is none, one found from random starts."""
     rng = np.random.default_rng(seed)
@@ -72,10 +81,10 @@ def _closed(
     tries = 0
     while not found and tries < max(30, 200 // max(len(dofs), 1)):
         tries += 1
-        random = top.random(rng)
+        drawn = random(rng)
         q = top.neutral()
         for i in bodies:
-            q[top.q_of[i]] = random[top.q_of[i]]
+            q[top.q_of[i]] = drawn[top.q_of[i]]
         q, error = close_parts(top, parts, dofs, q)
         if error < TOLERANCE:
             found.append(q)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from kinloop.clusters.alone import Alone, likeness
 from kinloop.clusters.charts import Chart, choose, rank_of
 from kinloop.clusters.grouping import group
 from kinloop.clusters.mobility import check_mobility
@@ -40,6 +41,8 @@ class Cluster:
     chart: Chart
     v: slice
     equations: Equations | None = None
+    alone: Alone | None = None
+    """The cluster by itself; None without closures."""
 
     @property
     def m(self) -> int:
@@ -71,6 +74,8 @@ class Equations(NamedTuple):
     """K at a few closed configurations."""
     spans: tuple[list[int], ...] = ()
     """The rows of each closure, in order."""
+    closed: tuple[Array, ...] = ()
+    """The configurations of `samples`, in the topology of the cluster alone."""
 
 
 class Embedding(NamedTuple):
@@ -197,21 +202,50 @@ def grow(mechanism: Mechanism, seed: int = 0) -> ClusterTree:
     """Cluster a mechanism and choose its charts, at sample configurations that depend only on `seed`."""
     top = Topology.of(mechanism)
     parts = [p for p in mechanism.closures if p.name not in mechanism.constrained]
-    clusters: list[Cluster] = []
     groups = group(top, parts)
     of = {i: k for k, bodies in enumerate(groups) for i in bodies}
+    mine: dict[int, tuple[LoopClosure, ...]] = {}
+    for p in parts:
+        k = of[p.bodies(top)[0]]
+        mine[k] = (*mine.get(k, ()), p)
+    analyses = _Analyses(top, seed)
+    clusters: list[Cluster] = []
     start = 0
     for k, bodies in enumerate(groups):
-        mine = tuple(p for p in parts if of[p.bodies(top)[0]] == k)
         dofs = tuple(d for i in bodies for d in range(top.v_of[i].start, top.v_of[i].stop))
-        chart, equations = first_chart(top, mine, bodies, dofs, seed)
+        chart, equations, alone = analyses.of(bodies, mine.get(k, ()))
         outputs = tuple(_output(top, i, set(bodies)) for i in bodies)
         parent = of.get(outputs[0], -1)
-        m = len(chart.independent)
-        v = slice(start, start + m)
-        clusters.append(Cluster(k, tuple(bodies), parent, outputs, mine, dofs, chart, v, equations))
-        start += m
+        v = slice(start, start + len(chart.independent))
+        clusters.append(Cluster(k, tuple(bodies), parent, outputs, mine.get(k, ()), dofs, chart, v, equations, alone))
+        start = v.stop
     return ClusterTree(top, clusters)
+
+
+class _Analyses:
+    """First charts and equations of the clusters of one robot; clusters that are alike share them."""
+
+    def __init__(self, top: Topology, seed: int) -> None:
+        self.top, self.seed = top, seed
+        self._asked = frozenset(top.mechanism.independent)
+        self._known: dict[str, tuple[Chart, Equations]] = {}
+
+    def of(self, bodies: Sequence[int], parts: tuple[LoopClosure, ...]) -> tuple[Chart, Equations | None, Alone | None]:
+        """Chart, equations, and the cluster by itself."""
+        if not parts:
+            n = sum(self.top.types[i].nv for i in bodies)
+            return Chart(n, (), (), tuple(range(n)), ()), None, None
+        alone = Alone(self.top, bodies, parts)
+        owners = [self.top.joints[i].name for i in bodies for _ in range(self.top.types[i].nv)]
+        names = [alone.top.coordinates[d] for d in alone.dofs]
+        wanted = [k for k, (a, b) in enumerate(zip(names, owners, strict=True)) if a in self._asked or b in self._asked]
+        like = likeness(alone, parts, wanted)
+        if like is not None and like in self._known:
+            return *self._known[like], alone
+        found = first_chart(alone, parts, wanted, self.seed)
+        if like is not None and not alone.drawn:
+            self._known[like] = found
+        return *found, alone
 
 
 def _regrown(mechanism: Mechanism, charts: dict[int, Chart]) -> ClusterTree:
@@ -225,34 +259,32 @@ def _output(top: Topology, i: int, bodies: set[int]) -> int:
 
 
 def first_chart(
-    top: Topology, parts: tuple[LoopClosure, ...], bodies: Sequence[int], dofs: tuple[int, ...], seed: int
-) -> tuple[Chart, Equations | None]:
-    """The chart a cluster starts with: as the user names coordinates, else the best conditioned one."""
+    alone: Alone, parts: tuple[LoopClosure, ...], wanted: Sequence[int], seed: int
+) -> tuple[Chart, Equations]:
+    """The chart a cluster starts with: the coordinates `wanted` independent, if any, else the best conditioned one."""
+    top, bodies, dofs = alone.top, alone.bodies, alone.dofs
     n = len(dofs)
-    if not parts:
-        return Chart(n, (), (), tuple(range(n)), ()), None
-    found = samples(top, parts, bodies, dofs, seed)
+    found = samples(top, parts, bodies, dofs, seed, alone.random)
     ends = np.cumsum([0, *(len(block) for block in found[0].blocks)])
     spans = tuple(list(range(a, b)) for a, b in pairwise(map(int, ends)))
     pattern = closure_pattern(top, parts, dofs, found[0])
-    equations = Equations(row_weights(parts, found), pattern, tuple(s.K for s in found), spans)
-    weighted = [s.K * equations.weights[:, None] for s in found]
-    names = [top.coordinates[d] for d in dofs]
-    joints = {name: top.joints[i].name for i in bodies for name in top.coordinates[top.v_of[i]]}
-    asked = top.mechanism.independent
-    wanted = [k for k, name in enumerate(names) if name in asked or joints[name] in asked]
-    preferred = [k for k, name in enumerate(names) for p in parts if joints[name] in p.explicit_joints()]
+    weights = row_weights(parts, found)
+    equations = Equations(weights, pattern, tuple(s.K for s in found), spans, tuple(s.q for s in found))
+    weighted = [s.K * weights[:, None] for s in found]
+    owners = [top.joints[top.body_of[d]].name for d in dofs]
+    preferred = [k for k, joint in enumerate(owners) for p in parts if joint in p.explicit_joints()]
     dependents = [k for k in range(n) if k not in wanted] if wanted else None
     coupled = sum(len(p.explicit_joints()) for p in parts)  # their rows come last
     exact = range(len(weighted[0]) - coupled, len(weighted[0]))
-    chart = choose(weighted, preferred, dependents, exact, equations.pattern)
+    chart = choose(weighted, preferred, dependents, exact, pattern)
     if chart is None:
         m = n - max(rank_of(K) for K in weighted)
+        names = [top.coordinates[d] for d in dofs]
         raise ModelError(
             f"the cluster of {', '.join(top.bodies[i].name for i in bodies)} has {m} independent velocities, and "
             f"{[names[k] for k in wanted]} cannot be them; name {m} that determine its motion among {names}, "
             "or none to let kinloop choose"
         )
     if not all(p.linear for p in parts):
-        check_mobility(top, parts, dofs, found[0].q, equations.weights, len(chart.independent))
+        check_mobility(top, parts, dofs, found[0].q, weights, len(chart.independent))
     return chart, equations

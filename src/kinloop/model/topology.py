@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -98,11 +98,45 @@ class Topology:
 
     def paths(self, i: int, j: int) -> tuple[int, list[int], list[int]]:
         """The nearest common ancestor of two bodies, and the bodies from below it down to each."""
-        a, b = self.support(i), self.support(j)
-        k = 0
-        while k < min(len(a), len(b)) and a[k] == b[k]:
-            k += 1
-        return (a[k - 1] if k else -1), a[k:], b[k:]
+        a: list[int] = []
+        b: list[int] = []
+        while i != j:  # parents come before their children: the later of the two is no ancestor of the other
+            if i > j:
+                a.append(i)
+                i = self.parent[i]
+            else:
+                b.append(j)
+                j = self.parent[j]
+        return i, a[::-1], b[::-1]
+
+    def of_bodies(self, bodies: Sequence[int]) -> Topology:
+        """The tables of some bodies alone, numbered from 0 in their order; all others are the world to them."""
+        number = {i: k for k, i in enumerate(bodies)}
+        joints, types = tuple(self.joints[i] for i in bodies), tuple(self.types[i] for i in bodies)
+        nq = np.cumsum([0, *(t.nq for t in types)]).tolist()
+        nv = np.cumsum([0, *(t.nv for t in types)]).tolist()
+        dofs = [d for i in bodies for d in range(self.v_of[i].start, self.v_of[i].stop)]
+        return replace(
+            self,
+            joints=joints,
+            bodies=tuple(self.bodies[i] for i in bodies),
+            body_index=_Inside({self.bodies[i].name: k for k, i in enumerate(bodies)}),
+            joint_index={j.name: k for k, j in enumerate(joints)},
+            parent=tuple(number.get(self.parent[i], -1) for i in bodies),
+            types=types,
+            q_of=tuple(slice(a, b) for a, b in pairwise(nq)),
+            v_of=tuple(slice(a, b) for a, b in pairwise(nv)),
+            body_of=tuple(number[self.body_of[d]] for d in dofs),
+            nq=nq[-1],
+            n_spanning=nv[-1],
+            coordinates=tuple(self.coordinates[d] for d in dofs),
+            mass=tuple(self.mass[i] for i in bodies),
+            com=tuple(self.com[i] for i in bodies),
+            inertia=tuple(self.inertia[i] for i in bodies),
+            placement=tuple(self.placement[i] for i in bodies),
+            armature=self.armature[dofs],
+            spins_unseen=tuple(self.spins_unseen[i] for i in bodies),
+        )
 
     def places(self, joints: Sequence[str]) -> tuple[list[int], list[int]]:
         """Where the named joints sit, one after the other, in q and in the spanning velocity."""
@@ -143,6 +177,13 @@ class Topology:
     def normalized(self, q: Array) -> Array:
         parts = [t.normalized(q[a]) for t, a in zip(self.types, self.q_of, strict=True)]
         return np.concatenate(parts or [np.zeros(0)])
+
+
+class _Inside(dict[str, int]):
+    """Numbers of bodies by name; any other body is the world."""
+
+    def __missing__(self, name: str) -> int:
+        return -1
 
 
 def _spins_unseen(m: Mechanism, joint: Joint, body: Body) -> bool:

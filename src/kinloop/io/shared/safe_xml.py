@@ -107,7 +107,7 @@ class _Grower(ContentHandler):
         self.open.pop().text = "".join(self.texts.pop()).strip()
 
 
-class _Parser(DefusedExpatParser):
+class _Parser(DefusedExpatParser):  # type: ignore[misc]  # defusedxml has no types
     """Hands elements over as expat has them: wrapping names and attributes for SAX takes longer than reading them."""
 
     def __init__(self, grower: _Grower, size: int) -> None:
