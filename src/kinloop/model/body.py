@@ -41,7 +41,7 @@ class Geometry:
         size = frozen(self.size, (GEOMETRIES[self.kind],), f"size of {self.kind} {self.name!r}")
         if self.kind != "mesh" and np.any(size < 0):
             raise ModelError(f"size of {self.kind} {self.name!r} is {size.tolist()}; sizes must not be negative")
-        object.__setattr__(self, "size", tuple(float(x) for x in size))
+        object.__setattr__(self, "size", tuple(size.tolist()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,8 +21,9 @@ LARGEST = 1e50
 def frozen(x: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
     """A read-only float array of the given shape, or an error that says what was given."""
     try:
-        given = np.array(x)
-        a = given.astype(float) if given.dtype.kind in "biufO" else None
+        a = np.array(x)
+        if a.dtype != float:
+            a = a.astype(float) if a.dtype.kind in "biufO" else None
     except (TypeError, ValueError):
         a = None
     if a is None:
@@ -36,4 +38,4 @@ def frozen(x: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
 
 def is_finite(x: object) -> bool:
     """Whether x is one finite number."""
-    return isinstance(x, int | float | np.number) and bool(np.isfinite(x))
+    return isinstance(x, int | float | np.number) and bool(isfinite(x) if isinstance(x, float) else np.isfinite(x))

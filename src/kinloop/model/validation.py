@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,7 +37,7 @@ def validate(m: Mechanism) -> None:
     _unique("joint", (j.name for j in m.joints))
     _unique("loop or coupling", [c.name for c in m.closures])
     _unique("frame", [*(b.name for b in m.bodies), *(f.name for f in m.frames)])
-    for body in m.bodies:
+    for body in _doubtful(m.bodies):
         _check_inertia(body)
     _check_tree(m)
     for closure in m.closures:
@@ -66,6 +66,17 @@ def _unique(kind: str, names: Iterable[str]) -> None:
         if name in seen:
             raise ModelError(f"two of kind {kind} are named {name!r}; names must be unique")
         seen.add(name)
+
+
+def _doubtful(bodies: Sequence[Body]) -> list[Body]:
+    """Bodies whose inertia is looked at more closely; all others are beyond doubt, which is seen of all at once."""
+    mass, I = np.array([b.mass for b in bodies]), np.array([b.inertia for b in bodies])
+    sizes = np.max(np.abs(I), axis=(1, 2))
+    skewed = np.max(np.abs(I - I.transpose(0, 2, 1)), axis=(1, 2))
+    moments = np.linalg.eigvalsh(I)
+    clear = (mass >= SMALLEST) & (sizes >= SMALLEST) & (skewed == 0) & (moments[:, 0] >= 0)
+    clear &= moments[:, 2] <= moments[:, 0] + moments[:, 1]
+    return [body for body, fine in zip(bodies, clear, strict=True) if not fine]
 
 
 def _check_inertia(b: Body) -> None:

@@ -32,7 +32,8 @@ def pose_element(node: Node) -> tuple[Transform, str]:
         x = numbers(pose.text, 7, pose, "pose")
         return quaternion_pose(x[:3], x[[6, 3, 4, 5]], pose.where), frame
     x = numbers(pose.text, 6, pose, "pose")
-    return rpy_pose(x[:3], np.deg2rad(x[3:]) if degrees else x[3:], pose.where), frame
+    rpy = np.deg2rad(x[3:]) if degrees else x[3:]
+    return rpy_pose(x[:3], rpy.tolist(), pose), frame
 
 
 class Poses:

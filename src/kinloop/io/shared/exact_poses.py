@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from kinloop.io.shared.file_errors import Place
-from kinloop.io.shared.parse_numbers import vector
+from kinloop.io.shared.parse_numbers import vector, vector_list
 from kinloop.io.shared.safe_xml import Node
 from kinloop.model.frame import swept
 from kinloop.model.frozen_arrays import frozen
 from kinloop.spatial import Transform, quaternion_rotation, rotation_quaternion, rpy_rotation
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 ROUNDING = 2e-15
 """Dust of the arithmetic that makes a rotation matrix out of angles or a quaternion."""
@@ -20,17 +26,19 @@ SHORTEST = 1e-9
 _NO_TURN = swept(np.eye(3))
 
 
-def exact_pose(at: np.ndarray, rotation: np.ndarray) -> Transform:
+def exact_pose(at: ArrayLike, rotation: np.ndarray) -> Transform:
     """A pose of a rotation that is one: only dust of the arithmetic itself is swept to exact zeros and ones."""
     return Transform(swept(rotation, dust=ROUNDING), frozen(at, (3,), "position"))
 
 
-def rpy_pose(at: np.ndarray, rpy: np.ndarray, where: Place) -> Transform:
-    """A pose from a position and roll, pitch, yaw."""
-    with where.blamed():
-        if not rpy.any():
-            return Transform(_NO_TURN, frozen(at, (3,), "position"))
-        return exact_pose(at, rpy_rotation(*rpy.tolist()))
+def rpy_pose(at: ArrayLike, rpy: Sequence[float], where: Place) -> Transform:
+    """A pose from a position and roll, pitch, yaw, numbers of a file that were checked when they were read."""
+    if any(rpy):
+        with where.blamed():
+            return exact_pose(at, rpy_rotation(*rpy))
+    p = np.array(at)
+    p.setflags(write=False)
+    return Transform(_NO_TURN, p)
 
 
 def quaternion_pose(at: np.ndarray, quaternion: np.ndarray, where: Place) -> Transform:
@@ -48,11 +56,17 @@ def origin_pose(node: Node | None) -> Transform:
         return Transform.identity()
     if node.get("quat") is not None and node.get("rpy") is None:
         return quaternion_pose(vector(node), vector(node, "quat", (1.0, 0.0, 0.0, 0.0)), node)
-    return rpy_pose(vector(node), vector(node, "rpy"), node)
+    zero = (0.0, 0.0, 0.0)
+    return rpy_pose(vector_list(node, "xyz", zero), vector_list(node, "rpy", zero), node)
 
 
 def is_identity(T: Transform) -> bool:
-    return np.array_equal(T.R, np.eye(3)) and not np.any(T.p)
+    return not T.p.any() and turns_nothing(T.R)
+
+
+def turns_nothing(R: np.ndarray) -> bool:
+    """Whether a rotation matrix is the identity."""
+    return bool((R == _NO_TURN).all())
 
 
 def composed(T: Transform, other: Transform) -> Transform:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -64,18 +64,29 @@ class Lump:
         )
 
 
-def make_body(lump: Lump, carriers: Mapping[str, Joint], geared: set[str], accept: bool, notes: Notes) -> Body:
-    """The body of a lump; moments of inertia that no mass has are judged by `_judge`.
+def make_bodies(
+    lumps: Sequence[Lump], carriers: Mapping[str, Joint], geared: set[str], accept: bool, notes: Notes
+) -> tuple[Body, ...]:
+    """The bodies of lumps; moments of inertia that no mass has are judged by `_judge`.
 
     `geared` are the joints of couplings: what they carry may be a rotor.
     """
-    mass, com, inertia = lump.inertia()
-    if not np.all(np.isfinite(inertia)):
-        raise lump.where.error("its inertia overflows; check units of mass, inertia and origin")
-    inertia = _nonnegative(lump, inertia)
-    odd = not accept and _judge(lump, inertia, carriers, geared, notes)
-    with lump.where.blamed():
-        return Body(lump.name, mass, com, inertia, accept or odd, lump.geometry())
+    found = [lump.inertia() for lump in lumps]
+    inertias = np.array([inertia for _, _, inertia in found])
+    finite = np.isfinite(inertias).all(axis=(1, 2))
+    moments = np.linalg.eigvalsh(np.where(finite[:, None, None], inertias, 0.0))
+    clear = (moments[:, 0] >= 0.0) & (moments[:, 2] <= moments[:, 0] + moments[:, 1])  # most are, seen of all at once
+    bodies = []
+    for k, (lump, (mass, com, inertia)) in enumerate(zip(lumps, found, strict=True)):
+        if not finite[k]:
+            raise lump.where.error("its inertia overflows; check units of mass, inertia and origin")
+        odd = False
+        if not clear[k]:
+            inertia = _nonnegative(lump, inertia)
+            odd = not accept and _judge(lump, inertia, carriers, geared, notes)
+        with lump.where.blamed():
+            bodies.append(Body(lump.name, mass, com, inertia, accept or odd, lump.geometry()))
+    return tuple(bodies)
 
 
 def _nonnegative(lump: Lump, I: np.ndarray) -> np.ndarray:

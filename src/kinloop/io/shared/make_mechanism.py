@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from kinloop.io.shared.exact_poses import composed
 from kinloop.io.shared.link_tree import LinkTree, span_links
-from kinloop.io.shared.lumping import Lump, make_body
+from kinloop.io.shared.lumping import Lump, make_bodies
 from kinloop.io.shared.remap_closures import Places, independent_joints, remap_coupling, remap_loop
 from kinloop.io.shared.robot_description import RobotDescription
 from kinloop.model import WORLD, Frame, Mechanism
@@ -59,7 +59,7 @@ def _mechanism(d: RobotDescription, tree: LinkTree, lumps: list[Lump], of: Place
     couplings = tuple(remap_coupling(c, where, joints, tree.carriers, d.dependent) for c, where in d.couplings)
     geared = {name for c in couplings for name in (*c.dependent, *c.independent)}
     accept = d.options.accept_inertia
-    bodies = tuple(make_body(lump, tree.carriers, geared, accept, d.notes) for lump in lumps)
+    bodies = make_bodies(lumps, tree.carriers, geared, accept, d.notes)
     shapes = d.world_geometry or (d.links[WORLD].geometry if WORLD in d.links else ())
     m = Mechanism(
         d.name, bodies, tuple(joints.values()), loops, couplings, _frames(d, of, {b.name for b in bodies}),

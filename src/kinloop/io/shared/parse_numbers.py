@@ -63,7 +63,7 @@ def _short(text: str) -> str:
 
 def attribute(node: Node, name: str, default: float | None = None, unbounded: bool = False) -> float:
     """A number from an attribute; without a default it must be there."""
-    text = node.get(name)
+    text = node.attrib.get(name)
     if text is None:
         if default is None:
             raise node.error(f'has no attribute {name!r}; add {name}="..."')
@@ -73,10 +73,15 @@ def attribute(node: Node, name: str, default: float | None = None, unbounded: bo
 
 def vector(node: Node | None, name: str = "xyz", default: tuple[float, ...] = (0.0, 0.0, 0.0)) -> np.ndarray:
     """A vector from an attribute of a node that may be absent."""
-    text = None if node is None else node.get(name)
+    return np.array(vector_list(node, name, default))
+
+
+def vector_list(node: Node | None, name: str, default: tuple[float, ...]) -> list[float]:
+    """`vector` as a list."""
+    text = None if node is None else node.attrib.get(name)
     if node is None or text is None:
-        return np.array(default)
-    return numbers(text, len(default), node, name)
+        return list(default)
+    return number_list(text, len(default), node, name)
 
 
 def child_number(node: Node, tag: str, default: float | None = None, unbounded: bool = False) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
@@ -32,54 +33,58 @@ class Roots:
         for root in (*self.named.values(), *self.declared):
             if not root.is_dir():
                 raise ModelError(f"packages: {str(root)!r} is not a directory; declare directories that exist")
-        self._folders: dict[str, Path] = {}
+        self._folders: dict[str, str] = {}
         self._found: dict[str, Path | None] = {}
-        self._places: dict[str, list[Path | None]] = {}
+        self._places: dict[str, list[str | None]] = {}
         self.roots = [self.directory, *self.named.values(), *self.declared]
         self._beginnings = tuple(os.path.join(os.path.normcase(root), "") for root in self.roots)
 
-    def inside(self, path: Path) -> Path | None:
+    def inside(self, path: str | Path) -> Path | None:
         """The resolved path if it lies inside a root, else None."""
+        real = self._inside(str(path))
+        return None if real is None else Path(real)
+
+    def _inside(self, path: str) -> str | None:
         try:
             real = self._resolved(path)
         except (OSError, RuntimeError, ValueError):
             return None
         return real if os.path.join(os.path.normcase(real), "").startswith(self._beginnings) else None
 
-    def _resolved(self, path: Path) -> Path:
-        """`path.resolve()`, with the folders of a model resolved once."""
-        if path.name in ("", ".", ".."):
-            return path.resolve()
+    def _resolved(self, path: str) -> str:
+        """The path without `..` and symbolic links, with the folders of a model resolved once."""
         folder, name = os.path.split(path)
+        if name in ("", ".", ".."):
+            return str(Path(path).resolve())
         if folder not in self._folders:
-            self._folders[folder] = Path(folder).resolve()
-        real = self._folders[folder] / name
-        return real.resolve() if real.is_symlink() else real
+            self._folders[folder] = str(Path(folder).resolve())
+        real = os.path.join(self._folders[folder], name)
+        return str(Path(real).resolve()) if _is_link(real) else real
 
-    def candidates(self, reference: str) -> list[Path]:
+    def candidates(self, reference: str) -> list[str]:
         """Where a reference may point: package:// and model:// names, file:// and plain paths."""
         scheme, _, rest = reference.partition("://")
         if not rest:
-            path = Path(reference)
-            return [path] if path.is_absolute() else [root / path for root in (self.directory, *self.declared)]
+            here = [self.directory, *self.declared]
+            return [reference] if os.path.isabs(reference) else [os.path.join(root, reference) for root in here]
         rest = unquote(rest)
         if scheme == "file":
-            return [Path(rest)]
+            return [rest]
         if scheme not in ("package", "model"):
             return []
         name, _, tail = rest.partition("/")
         if not name:
-            return [root / tail for root in self.roots]
-        out = [self.named[name] / tail] if name in self.named else []
+            return [_below(root, tail) for root in self.roots]
+        out = [_below(self.named[name], tail)] if name in self.named else []
         for root in (self.directory, *self.declared):
-            out += [root / tail] if root.name == name else []
-            out.append(root / name / tail)
+            out += [_below(root, tail)] if root.name == name else []
+            out.append(_below(root, name, tail))
         return out
 
-    def places(self, reference: str) -> list[Path | None]:
+    def places(self, reference: str) -> list[str | None]:
         """The candidates of a reference, resolved, None for those that lie outside the roots."""
         if reference not in self._places:
-            self._places[reference] = [self.inside(path) for path in self.candidates(reference)]
+            self._places[reference] = [self._inside(path) for path in self.candidates(reference)]
         return self._places[reference]
 
     def find(self, reference: str) -> Path | None:
@@ -87,7 +92,7 @@ class Roots:
         if reference not in self._found:
             bad = not reference or "\0" in reference or len(reference) > 4096
             places = [] if bad else [real for real in self.places(reference) if real is not None]
-            self._found[reference] = next((real for real in places if os.path.isfile(real)), None)
+            self._found[reference] = next((Path(real) for real in places if os.path.isfile(real)), None)
         return self._found[reference]
 
     def escapes(self, reference: str) -> bool:
@@ -96,6 +101,20 @@ class Roots:
             return True
         places = self.places(reference)
         return bool(places) and all(real is None for real in places)
+
+
+def _below(root: Path, *parts: str) -> str:
+    """A path below a root; a part that is absolute stands for itself, as everywhere."""
+    return os.path.join(root, *parts)
+
+
+def _is_link(path: str) -> bool:
+    try:
+        return stat.S_ISLNK(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError):
+        return Path(path).is_symlink()
 
 
 def stem(reference: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from xml.sax import SAXException, SAXParseException
-from xml.sax.handler import ContentHandler
 
 from defusedxml.common import DefusedXmlException
 from defusedxml.expatreader import DefusedExpatParser
@@ -73,64 +72,53 @@ class Node:
         return value
 
 
-class _Grower(ContentHandler):
-    """Builds the tree of nodes, counting as it goes."""
+class _Grower(DefusedExpatParser):  # type: ignore[misc]  # defusedxml has no types
+    """Builds the tree of nodes, counting as it goes.
 
-    def __init__(self, file: str, limits: Limits) -> None:
-        super().__init__()
+    It takes elements as expat has them: wrapping names and attributes for SAX takes longer than reading them.
+    """
+
+    def __init__(self, file: str, limits: Limits, size: int) -> None:
+        super().__init__(bufsize=size, forbid_dtd=True, forbid_entities=True, forbid_external=True)
         self.file, self.limits, self.count = file, limits, 0
         self.root: Node | None = None
         self.open: list[Node] = []
-        self.texts: list[list[str]] = []
+        self.texts: list[str] = []
+        self.marks: list[int] = []
+        """Where the texts of each open element begin; those of closed ones are gone."""
 
-    def start(self, name: str, attributes: dict[str, str], line: int) -> None:
-        node = Node(name, attributes, self.file, line)
+    def reset(self) -> None:
+        super().reset()
+        self._parser.CharacterDataHandler = self.texts.append
+        self._parser.buffer_text = True  # in one piece, not line by line
+
+    def start_element(self, name: str, attributes: dict[str, str]) -> None:
+        node, depth = Node(name, attributes, self.file, self._parser.CurrentLineNumber), len(self.open)
         self.count += 1
         if self.count > self.limits.elements:
             raise node.error(f"is element number {self.count}; a model may have {self.limits.elements} elements")
         if len(attributes) > self.limits.attributes:
             raise node.error(f"has {len(attributes)} attributes; an element may have {self.limits.attributes}")
-        if len(self.open) >= self.limits.depth:
-            raise node.error(f"is nested {len(self.open) + 1} deep; a model may nest {self.limits.depth} elements")
-        if self.open:
+        if depth >= self.limits.depth:
+            raise node.error(f"is nested {depth + 1} deep; a model may nest {self.limits.depth} elements")
+        if depth:
             self.open[-1].children.append(node)
         elif self.root is None:
             self.root = node
         self.open.append(node)
-        self.texts.append([])
-
-    def characters(self, content: str) -> None:
-        if self.texts:
-            self.texts[-1].append(content)
-
-    def end(self) -> None:
-        self.open.pop().text = "".join(self.texts.pop()).strip()
-
-
-class _Parser(DefusedExpatParser):  # type: ignore[misc]  # defusedxml has no types
-    """Hands elements over as expat has them: wrapping names and attributes for SAX takes longer than reading them."""
-
-    def __init__(self, grower: _Grower, size: int) -> None:
-        super().__init__(bufsize=size, forbid_dtd=True, forbid_entities=True, forbid_external=True)
-        self.setContentHandler(grower)
-        self.grower = grower
-
-    def start_element(self, name: str, attributes: dict[str, str]) -> None:
-        self.grower.start(name, attributes, self.getLineNumber() or 1)
+        self.marks.append(len(self.texts))
 
     def end_element(self, name: str) -> None:
-        self.grower.end()
-
-    def reset(self) -> None:
-        super().reset()
-        self._parser.buffer_text = True  # text in one piece, not line by line
+        node, mark = self.open.pop(), self.marks.pop()
+        if len(self.texts) > mark:
+            node.text = "".join(self.texts[mark:]).strip()
+            del self.texts[mark:]
 
 
 def parse_xml(data: bytes, file: str, limits: Limits) -> Node:
     """The root element of an XML document, or a `ModelFileError` with the line that breaks it."""
-    grower = _Grower(file, limits)
     whole = len(data) + 1  # read in one piece: tokens cut by chunks would be scanned again and again
-    parser = _Parser(grower, whole)
+    parser = _Grower(file, limits, whole)
     try:
         parser.parse(io.BytesIO(data))
     except SAXParseException as error:
@@ -145,6 +133,6 @@ def parse_xml(data: bytes, file: str, limits: Limits) -> Node:
         if isinstance(error, ModelFileError):
             raise
         raise Where(file, parser.getLineNumber() or 1).error(f"is not readable XML ({error})") from None
-    if grower.root is None:
+    if parser.root is None:
         raise Where(file).error("holds no element; give a model file")
-    return grower.root
+    return parser.root

@@ -18,6 +18,9 @@ Color = tuple[float, float, float, float]
 Sizes = Mapping[str, Callable[[Node], tuple[float, ...]]]
 
 
+_HERE = Transform.identity()
+
+
 class ShapeReader(ABC):
     """Reads the shapes of a model; meshes that are not found are reported together, once."""
 
@@ -42,9 +45,8 @@ class ShapeReader(ABC):
         """The colour of a shape, where the format gives one."""
         return None
 
-    def read(self, link: Node, at: Transform | None = None) -> list[Geometry]:
+    def read(self, link: Node, at: Transform = _HERE) -> list[Geometry]:
         """All shapes of a link whose frame lies at `at` in its body; ones of unknown kind are noted and left out."""
-        at = Transform.identity() if at is None else at
         out = []
         for role in ("visual", "collision"):
             for shape in link.all(role):

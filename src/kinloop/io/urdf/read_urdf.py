@@ -6,11 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from kinloop.errors import unknown
 from kinloop.io.gepetto.robot_yaml import add_gepetto_loops
-from kinloop.io.shared.exact_poses import origin_pose
+from kinloop.io.shared.exact_poses import origin_pose, turns_nothing
 from kinloop.io.shared.file_errors import Notes
 from kinloop.io.shared.make_mechanism import make_mechanism
 from kinloop.io.shared.parse_numbers import attribute, symmetric_matrix, vector
@@ -111,10 +109,10 @@ def read_link(node: Node, shapes: ShapeReader) -> Link:
     T = origin_pose(inertial.first("origin"))
     I = inertial.first("inertia")
     if I is not None:
-        xx, yy, zz = (attribute(I, k) for k in ("ixx", "iyy", "izz"))
-        xy, xz, yz = (attribute(I, k, 0.0) for k in ("ixy", "ixz", "iyz"))
+        xx, yy, zz = attribute(I, "ixx"), attribute(I, "iyy"), attribute(I, "izz")
+        xy, xz, yz = attribute(I, "ixy", 0.0), attribute(I, "ixz", 0.0), attribute(I, "iyz", 0.0)
         link.inertia = symmetric_matrix(xx, yy, zz, xy, xz, yz)
-        if not np.array_equal(T.R, np.eye(3)):
+        if not turns_nothing(T.R):
             turned = T.R @ link.inertia @ T.R.T
             link.inertia = 0.5 * (turned + turned.T)
     link.com = T.p

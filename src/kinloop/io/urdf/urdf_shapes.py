@@ -6,7 +6,7 @@ import numpy as np
 
 from kinloop.io.shared.exact_poses import origin_pose
 from kinloop.io.shared.file_errors import Notes
-from kinloop.io.shared.parse_numbers import attribute, number, numbers, vector
+from kinloop.io.shared.parse_numbers import attribute, number, number_list, vector
 from kinloop.io.shared.paths import Roots
 from kinloop.io.shared.safe_xml import Node
 from kinloop.io.shared.shape_reader import Color, ShapeReader, Sizes
@@ -25,7 +25,7 @@ def _scale(node: Node) -> tuple[float, ...]:
     text = node.get("scale") or "1 1 1"
     if len(text.split()) == 1:
         return (number(text, node, "scale"),) * 3
-    return tuple(numbers(text, 3, node, "scale"))
+    return tuple(number_list(text, 3, node, "scale"))
 
 
 class UrdfShapes(ShapeReader):

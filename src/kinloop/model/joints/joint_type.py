@@ -50,10 +50,10 @@ def unit_axis(axis: str | ArrayLike, where: str = "axis") -> Axis:
             raise ModelError(f"{where} {axis!r} is not one of {', '.join(_NAMED)}; give one of these or three numbers")
         return _NAMED[axis]
     a = np.asarray(axis, dtype=float)
+    if a.shape == (3,) and (along := _COORDINATE_AXES.get(tuple(a.tolist()))) is not None:
+        return along  # most are: nothing to round
     if a.shape != (3,) or not np.all(np.isfinite(a)):
         raise ModelError(f"{where} must be three finite numbers, received {axis!r}")
-    if (along := _COORDINATE_AXES.get(tuple(a.tolist()))) is not None:  # most are: nothing to round
-        return along
     n = float(np.linalg.norm(a))
     if n < NO_DIRECTION:
         raise ModelError(f"{where} {a.tolist()} has no direction; give a non-zero vector")
