@@ -27,6 +27,8 @@ def _elementwise(f: Callable[..., Any], *args: Any) -> Any:
 
 
 def _apply(op: str, *args: Any) -> Any:
+    if isinstance(args[0], float) and len(args) == 1:  # what numbers mostly are
+        return numeric(op, args[0])
     if any(isinstance(a, Symbol) or _is_array(a) or isinstance(a, list | tuple) for a in args):
         call = unary if len(args) == 1 else _binary
         return _elementwise(lambda *a: call(op, *a), *args)

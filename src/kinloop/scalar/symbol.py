@@ -290,6 +290,8 @@ _EVEN = frozenset(("cos", "abs"))
 
 def numeric(op: str, *args: Any) -> Any:
     """`op` on plain numbers, with the floating-point answers (nan, inf) instead of exceptions."""
+    if op in ("sin", "cos") and isinstance(args[0], float) and math.isfinite(args[0]):
+        return float(_NUMERIC[op](args[0]))  # nothing to keep silent
     with np.errstate(all="ignore"):
         out = _NUMERIC[op](*args)
     return out if isinstance(out, np.ndarray) else float(out)

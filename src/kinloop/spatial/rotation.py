@@ -12,10 +12,10 @@ from kinloop.scalar import Array
 from kinloop.spatial.transform import skew
 
 
-def axis_rotation(axis: Array, angle: Any) -> Array:
+def axis_rotation(axis: Array | tuple[float, float, float], angle: Any) -> Array:
     """The rotation by `angle` [rad] about a unit `axis`; exact zeros and ones for coordinate axes."""
     s, c = sc.sin(angle), sc.cos(angle)
-    K, K2 = _generator(tuple(map(float, axis)))
+    K, K2 = _generator(axis if isinstance(axis, tuple) else tuple(map(float, axis)))
     if sc.is_symbolic(angle):
         R = np.empty((3, 3), dtype=object)
         for i in range(3):
@@ -24,8 +24,11 @@ def axis_rotation(axis: Array, angle: Any) -> Array:
                 # 1 + (1 - c) K2 + s K, written so that K2 = -1 on the diagonal gives c itself
                 R[i, j] = float(unit + K2[i, j]) - c * float(K2[i, j]) + s * float(K[i, j])
         return R
-    turned: Array = np.eye(3) + (1.0 - c) * K2 + s * K
+    turned: Array = _EYE + (1.0 - c) * K2 + s * K
     return turned
+
+
+_EYE = np.eye(3)
 
 
 @functools.lru_cache(maxsize=4096)

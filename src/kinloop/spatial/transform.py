@@ -16,7 +16,9 @@ def skew(a: Array) -> Array:
 
 def cross(a: Array, b: Array) -> Array:
     """`a x b`, where `b` is a vector or a matrix of columns."""
-    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+    a0, a1, a2 = a.tolist()
+    b0, b1, b2 = b.tolist() if b.ndim == 1 else b
+    return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
 
 
 def cross_motion(v: Array, m: Array) -> Array:

@@ -27,7 +27,7 @@ class Planar(AxisJoint):
 
     def pose(self, q: Array) -> Transform:
         t1, t2 = perpendicular(self.axis)
-        return Transform(axis_rotation(np.array(self.axis), q[2]), t1 * q[0] + t2 * q[1])
+        return Transform(axis_rotation(self.axis, q[2]), t1 * q[0] + t2 * q[1])
 
     def columns(self, q: Array) -> Array:
         t1, t2 = perpendicular(self.axis)

@@ -20,7 +20,7 @@ class Revolute(AxisJoint):
     nq = nv = 1
 
     def pose(self, q: Array) -> Transform:
-        return Transform(axis_rotation(np.array(self.axis), q[0]), np.zeros(3))
+        return Transform(axis_rotation(self.axis, q[0]), np.zeros(3))
 
     def columns(self, q: Array) -> Array:
         return np.array([[*self.axis, 0.0, 0.0, 0.0]]).T

@@ -33,7 +33,7 @@ class Universal(AxisJoint):
             )
 
     def _turns(self, q: Array) -> tuple[Array, Array]:
-        return axis_rotation(np.array(self.axis), q[0]), axis_rotation(np.array(self.axis2), q[1])
+        return axis_rotation(self.axis, q[0]), axis_rotation(np.array(self.axis2), q[1])
 
     def pose(self, q: Array) -> Transform:
         R1, R2 = self._turns(q)

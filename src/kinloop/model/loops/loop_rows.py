@@ -39,9 +39,8 @@ def stacked_rows(
     for closure in closures:
         rows = closure.rows(top, q, qd)
         K = np.zeros((len(rows.phi), len(dofs)), dtype=rows.K.dtype)
-        for column, d in enumerate(rows.dofs):
-            if d in place:
-                K[:, place[d]] = rows.K[:, column]
+        columns = [column for column, d in enumerate(rows.dofs) if d in place]
+        K[:, [place[rows.dofs[column]] for column in columns]] = rows.K[:, columns]
         phis.append(rows.phi)
         Ks.append(K)
         ks.append(rows.k)

@@ -35,6 +35,9 @@ AT_THE_POLE = 1e-30
 """Squared size of `square` rows below which the successor counts as exactly back to front: any way home will do."""
 
 
+_NOTHING, _AXES = np.zeros(3), np.eye(3)
+
+
 class RowUnit(Enum):
     """What a row measures: a shift [m] or a turn [rad]."""
 
@@ -54,7 +57,8 @@ class RowWriter:
         self.phi: list[Any] = []
         self.K: list[list[Any]] = []
         self.k: list[Any] = []
-        self.wrench: list[Array] = []
+        self.wrench: list[tuple[Array, Array]] = []
+        """Moment and force at the successor's point, of every row."""
         self.units: list[RowUnit] = []
 
     @staticmethod
@@ -72,19 +76,19 @@ class RowWriter:
         self.phi.append(phi)
         self.K.append(K)
         self.k.append(k)
-        self.wrench.append(np.concatenate([moment + cross(self.p_S, force), force]))
+        self.wrench.append((moment, force))
 
     def point(self) -> None:
         """d = 0: the origins of the two frames coincide."""
         moves = [sign * (c.u + cross(c.w, at - c.origin)) for sign, c, at in self._ends()]
         bias = self.a_P - self.a_S
         for x in range(3):
-            self._add(RowUnit.SHIFT, self.d[x], [m[x] for m in moves], bias[x], np.zeros(3), np.eye(3)[x])
+            self._add(RowUnit.SHIFT, self.d[x], [m[x] for m in moves], bias[x], _NOTHING, _AXES[x])
 
     def along(self, n: Direction) -> None:
         """n_P . d = 0: no shift in the direction n of P."""
         n = self.R_P @ np.asarray(n)
-        self._add(RowUnit.SHIFT, *self._shift(n), np.zeros(3), n)
+        self._add(RowUnit.SHIFT, *self._shift(n), _NOTHING, n)
 
     def _shift(self, n: Array) -> tuple[Any, list[Any], Any]:
         """phi, K and k of n . d, where n turns with P."""
@@ -121,7 +125,7 @@ class RowWriter:
         k = k - cross(self.P.w, turn_a) @ b - a @ cross(self.S.w, turn_b)
         phi = a @ b
         K = [sign * (c.w @ normal) for sign, c, _ in self._ends()]
-        self._add(RowUnit.TURN, phi, K, k, normal, np.zeros(3))
+        self._add(RowUnit.TURN, phi, K, k, normal, _NOTHING)
 
     def face(self, a: Direction, count: int) -> None:
         """Count the last rows of `square` from the side on which direction a of S points along that of P.
@@ -141,7 +145,7 @@ class RowWriter:
         if away is True or away is np.True_:
             self.K[-count:] = [[-x for x in row] for row in self.K[-count:]]
             self.k[-count:] = [-x for x in self.k[-count:]]
-            self.wrench[-count:] = [-x for x in self.wrench[-count:]]
+            self.wrench[-count:] = [(-moment, -force) for moment, force in self.wrench[-count:]]
 
     def parallel(self, axis: Direction) -> None:
         """The axis of S points along that of P: two rows, which leave the turn about it."""
@@ -162,12 +166,12 @@ class RowWriter:
         d, rate = self.d, self.v_S - self.v_P
         K = [sign * (d @ (c.u + cross(c.w, at - c.origin))) / length for sign, c, at in self._ends()]
         k = -(rate @ rate + d @ (self.a_S - self.a_P)) / length
-        self._add(RowUnit.SHIFT, (d @ d - length * length) / (2.0 * length), K, k, np.zeros(3), d / length)
+        self._add(RowUnit.SHIFT, (d @ d - length * length) / (2.0 * length), K, k, _NOTHING, d / length)
 
     def rows(self) -> LoopRows:
         """Everything written so far."""
         dofs = [c.dof for _, c, _ in self._ends()]
-        dtype = object if sc.is_symbolic(np.array(self.phi), np.array(self.k)) else float
+        dtype = object if any(isinstance(x, sc.Symbol) for x in (*self.phi, *self.k)) else float
         K = np.array(self.K, dtype=dtype).reshape(len(self.phi), len(dofs))
         return LoopRows(dofs, np.array(self.phi, dtype=dtype), K, np.array(self.k, dtype=dtype))
 
@@ -176,4 +180,5 @@ class RowWriter:
 
         About the origin and in the axes of the nearest common ancestor.
         """
-        return np.stack(self.wrench, axis=1) if self.wrench else np.zeros((6, 0))
+        about_origin = [np.concatenate([moment + cross(self.p_S, force), force]) for moment, force in self.wrench]
+        return np.stack(about_origin, axis=1) if about_origin else np.zeros((6, 0))
