@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from functools import partial
 
@@ -11,7 +12,7 @@ from helpers import mechanisms
 
 import kinloop as kl
 from kinloop import scalar as sc
-from kinloop.clusters import sampling
+from kinloop.clusters import neutral, sampling
 from kinloop.clusters import tree as tree_module
 from kinloop.clusters.alone import Alone, likeness
 from kinloop.clusters.sampling import samples
@@ -146,3 +147,30 @@ def test_clusters_found_by_random_draws_are_not_shared(sampled, monkeypatch):
     for _ in sampling.STARTS:
         rng.normal(size=3)
     np.testing.assert_array_equal(drawn[0], tree.top.random(rng)[:3], err_msg="as the whole robot draws them")
+
+
+def calls(work) -> int:
+    """Python functions called."""
+    count = 0
+
+    def note(frame, event, argument):
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_a_further_cluster_like_others_costs_little_wherever_it_stands():
+    def build(links: int) -> int:
+        mechanism = four_bar_chain(links).mechanism()
+        return calls(lambda: neutral(grow(mechanism)))
+
+    few, some, many = build(10), build(20), build(40)
+    each = (some - few) / 10
+    assert each < 1000, "closing four-bars anew takes tens of thousands"
+    assert (many - some) / 20 == pytest.approx(each, rel=0.02), "whatever the length of the chain"

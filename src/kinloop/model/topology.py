@@ -189,12 +189,16 @@ class _Inside(dict[str, int]):
 def _spins_unseen(m: Mechanism, joint: Joint, body: Body) -> bool:
     """A body symmetric about its own axis of rotation that nothing else holds: its angle changes nothing."""
     spin = joint.type.spin_axis
-    if spin is None or body.name in m.parents or any(closure.touches(body.name) for closure in m.closures):
+    if spin is None or body.name in m.parents:
         return False
     axis = np.array(spin)
     turn = np.eye(3) - np.outer(axis, axis)
+    if np.max(np.abs(turn @ body.com)) > CENTRED:
+        return False
     I = body.inertia
     across = np.trace(turn @ I @ turn) / 2
     symmetric = across * turn + (axis @ I @ axis) * np.outer(axis, axis)
     scale = float(np.max(np.abs(I))) + 1e-300
-    return bool(np.max(np.abs(I - symmetric)) <= SYMMETRIC * scale and np.max(np.abs(turn @ body.com)) <= CENTRED)
+    if np.max(np.abs(I - symmetric)) > SYMMETRIC * scale:
+        return False
+    return not any(closure.touches(body.name) for closure in m.closures)
