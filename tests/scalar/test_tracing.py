@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -35,3 +37,26 @@ def test_wrong_number_of_inputs_names_what_is_expected():
     f = sc.trace(lambda q, v: q * v, {"q": 1, "v": 1})
     with pytest.raises(TypeError, match=r"expected 2 inputs \(q, v\), received 1"):
         f([1.0])
+
+
+def test_tracing_looks_for_no_garbage_and_leaves_the_collector_as_it_was():
+    seen: list[bool] = []
+
+    def noted(x):
+        seen.append(gc.isenabled())
+        if len(seen) > 2:
+            raise ValueError("no more")
+        return x + 1.0
+
+    assert gc.isenabled()
+    sc.trace(noted, {"x": 1})
+    assert gc.isenabled(), "as before"
+    gc.disable()
+    try:
+        sc.trace(noted, {"x": 1})
+        assert not gc.isenabled(), "users who turned it off find it off"
+    finally:
+        gc.enable()
+    with pytest.raises(ValueError, match="no more"):
+        sc.trace(noted, {"x": 1})
+    assert gc.isenabled() and seen == [False] * 3

@@ -17,6 +17,7 @@ from kinloop.compiler.run.threads import SINGLE_THREAD_WORK
 from kinloop.compiler.signature import Signature
 from kinloop.compiler.target import Target
 from kinloop.scalar import Function
+from kinloop.scalar.tracing import kept_objects
 
 
 class Build:
@@ -24,7 +25,8 @@ class Build:
 
     def __init__(self, function: Function, operations: dict[str, int], signature: Signature, target: Target) -> None:
         self._operations, self._signature, self._target = operations, signature, target
-        self._plan = make_plan(function, target.fma)
+        with kept_objects():
+            self._plan = make_plan(function, target.fma)
 
     def _layout(self, lanes: int) -> Layout:
         s = self._signature

@@ -6,7 +6,7 @@ the same arithmetic and give bitwise equal results (docs/decisions/explicit-fma.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import TypeGuard
 
@@ -18,9 +18,11 @@ def fuse_products(operations: dict[int, Operation], kept: Iterable[Operand]) -> 
 
     `fma(a, b, c)` is a b + c, `fms` is a b - c and `fnma` is c - a b. Values in `kept` stay as they are.
     """
-    uses = Counter(x for x in kept if isinstance(x, int))
-    for _, args in operations.values():
-        uses.update(x for x in args if isinstance(x, int))
+    uses: defaultdict[int, int] = defaultdict(int)
+    for args in (kept, *(args for _, args in operations.values())):
+        for x in args:
+            if isinstance(x, int):
+                uses[x] += 1
 
     def is_free_product(x: Operand) -> TypeGuard[int]:
         return isinstance(x, int) and uses[x] == 1 and x in operations and operations[x][0] == "mul"

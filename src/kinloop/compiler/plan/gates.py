@@ -17,6 +17,8 @@ def find_gates(
 
     That value is the gate of the one loop that all its uses end in.
     """
+    if all(loop.gate is None for loop in loops.values()):
+        return {}
     gate: dict[int, int] = {}
 
     def ask(x: Operand, g: int) -> None:

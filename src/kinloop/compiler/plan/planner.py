@@ -125,7 +125,10 @@ def _levels(draft: _Draft) -> Iterator[tuple[list[int], list[int]]]:
     level: dict[int, int] = {}
     groups: dict[int, tuple[list[int], list[int]]] = {}
     for k, (op, args) in draft.operations.items():
-        depth = max([level.get(x, 0) for x in args if isinstance(x, int)], default=0)
+        depth = 0
+        for x in args:
+            if isinstance(x, int):
+                depth = max(depth, level.get(x, 0))
         if op in BARRIERS:
             depth += 1
             groups.setdefault(depth, ([], []))[op == "loop"].append(k)
