@@ -54,7 +54,9 @@ def _mechanism(d: RobotDescription, tree: LinkTree, lumps: list[Lump], of: Place
     for j in tree.joints.values():
         if of[j.child][0] == j.child:
             body, T = of[j.parent]
-            joints[j.name] = replace(j, parent=body, placement=composed(T, j.placement))
+            placement = composed(T, j.placement)
+            same = body == j.parent and placement is j.placement
+            joints[j.name] = j if same else replace(j, parent=body, placement=placement)
     loops = tuple(remap_loop(loop, of, where) for loop, where in d.loops)
     couplings = tuple(remap_coupling(c, where, joints, tree.carriers, d.dependent) for c, where in d.couplings)
     geared = {name for c in couplings for name in (*c.dependent, *c.independent)}

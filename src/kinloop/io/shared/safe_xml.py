@@ -43,7 +43,8 @@ class Node:
         while waiting:
             node = waiting.pop()
             yield node
-            waiting.extend(reversed(node.children))
+            if node.children:
+                waiting.extend(reversed(node.children))
 
     @property
     def where(self) -> Where:
@@ -80,7 +81,8 @@ class _Grower(DefusedExpatParser):  # type: ignore[misc]  # defusedxml has no ty
 
     def __init__(self, file: str, limits: Limits, size: int) -> None:
         super().__init__(bufsize=size, forbid_dtd=True, forbid_entities=True, forbid_external=True)
-        self.file, self.limits, self.count = file, limits, 0
+        self.file, self.count = file, 0
+        self.most, self.widest, self.deepest = limits.elements, limits.attributes, limits.depth
         self.root: Node | None = None
         self.open: list[Node] = []
         self.texts: list[str] = []
@@ -93,20 +95,25 @@ class _Grower(DefusedExpatParser):  # type: ignore[misc]  # defusedxml has no ty
         self._parser.buffer_text = True  # in one piece, not line by line
 
     def start_element(self, name: str, attributes: dict[str, str]) -> None:
-        node, depth = Node(name, attributes, self.file, self._parser.CurrentLineNumber), len(self.open)
+        opened = self.open
+        node, depth = Node(name, attributes, self.file, self._parser.CurrentLineNumber), len(opened)
         self.count += 1
-        if self.count > self.limits.elements:
-            raise node.error(f"is element number {self.count}; a model may have {self.limits.elements} elements")
-        if len(attributes) > self.limits.attributes:
-            raise node.error(f"has {len(attributes)} attributes; an element may have {self.limits.attributes}")
-        if depth >= self.limits.depth:
-            raise node.error(f"is nested {depth + 1} deep; a model may nest {self.limits.depth} elements")
+        if self.count > self.most or len(attributes) > self.widest or depth >= self.deepest:
+            raise self._beyond(node, depth)
         if depth:
-            self.open[-1].children.append(node)
+            opened[-1].children.append(node)
         elif self.root is None:
             self.root = node
-        self.open.append(node)
+        opened.append(node)
         self.marks.append(len(self.texts))
+
+    def _beyond(self, node: Node, depth: int) -> ModelFileError:
+        """The error about an element that is one too many, too wide or too deep."""
+        if self.count > self.most:
+            return node.error(f"is element number {self.count}; a model may have {self.most} elements")
+        if len(node.attrib) > self.widest:
+            return node.error(f"has {len(node.attrib)} attributes; an element may have {self.widest}")
+        return node.error(f"is nested {depth + 1} deep; a model may nest {self.deepest} elements")
 
     def end_element(self, name: str) -> None:
         node, mark = self.open.pop(), self.marks.pop()
