@@ -9,6 +9,7 @@ from kinloop.compiler.emit.ir import Module
 from kinloop.compiler.emit.kernel_layout import Layout
 from kinloop.compiler.emit.lane_arithmetic import any_lane, lane_bits
 from kinloop.compiler.emit.lane_transfer import alarmed
+from kinloop.compiler.emit.stages import run_stages
 
 
 def write_batch(module: Module, layout: Layout) -> None:
@@ -75,7 +76,7 @@ def _write_batch(module: Module, layout: Layout) -> None:
         with w.count("%start", "%stop", layout.lanes, [("i64", -1)], at_least_once=True) as group:
             row, (first,) = f"i64 {group.index}", group.carried
             bad = w.call("i64", "load_group", row, f"i64 {last}", "ptr %table", "ptr %scratch")
-            w.call("void", "run", "ptr %scratch")
+            run_stages(w, layout)
             left = w.integer("sub", "%stop", group.index)
             lane = w.call("i64", "store_group", row, f"i64 {left}", f"i64 {bad}", "ptr %table", "ptr %scratch")
             clean, known = w.compare("slt", lane, 0), w.compare("sge", first, 0)

@@ -17,6 +17,7 @@ from kinloop.compiler.emit.ir import LIKELY, Module, Value, Writer
 from kinloop.compiler.emit.kernel_layout import Layout
 from kinloop.compiler.emit.lane_arithmetic import lane_bits
 from kinloop.compiler.emit.lane_transfer import alarmed
+from kinloop.compiler.emit.stages import run_stages
 
 _STACK_LIMIT = 1 << 16  # bytes of scratch kept on the stack of one call
 _PARAMETERS = ("ptr %self", "ptr %args", "i64 %nargs", "ptr %kwnames")
@@ -187,7 +188,7 @@ class _Call:
 
 
 def _write_one_state(call: _Call) -> None:
-    """Inputs to slots by @take, @run, outputs from slots by @give."""
+    """Inputs to slots by @take, @run; a single output is written in place, several come from slots by @give."""
     w, layout, register = call.writer, call.layout, call.layout.register
     inputs = []
     for k, n in enumerate(layout.inputs):
@@ -202,10 +203,13 @@ def _write_one_state(call: _Call) -> None:
     bad = lane_bits(w, register, alarmed(w, register, alarm))
     w.require(w.compare("eq", bad, 0, f"i{register.width}"), otherwise=call.slow)
     outputs = call.outputs([], [])
-    w.call("void", "run", f"ptr {call.scratch}")
-    for array, output in zip(layout.wanted, outputs, strict=True):
-        slots = w.offset(call.scratch, array.slot, register.real)
-        w.call("void", "give", f"ptr {output.data}", f"i64 {array.size}", f"ptr {slots}")
+    if len(outputs) == 1:
+        run_stages(w, layout, call.scratch, outputs[0].data)
+    else:
+        run_stages(w, layout, call.scratch)
+        for array, output in zip(layout.wanted, outputs, strict=True):
+            slots = w.offset(call.scratch, array.slot, register.real)
+            w.call("void", "give", f"ptr {output.data}", f"i64 {array.size}", f"ptr {slots}")
     call.finish(outputs)
 
 
