@@ -8,11 +8,18 @@ ndarray by their offsets. The names are bound to addresses in `run/host.py`, the
 from __future__ import annotations
 
 LIBM = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log")
-PYTHON = ("PyObject_Vectorcall", "PyTuple_Pack", "Py_IncRef", "Py_DecRef", "PyMem_RawMalloc", "PyMem_RawFree")
+PYTHON = (
+    "PyObject_Vectorcall", "PyTuple_Pack", "PyTuple_GetItem", "Py_IncRef", "Py_DecRef", "PyMem_RawMalloc",
+    "PyMem_RawFree",
+)  # fmt: skip
 
 TYPE, DATA, NDIM, DIMENSIONS, DESCR, FLAGS = 8, 16, 24, 32, 56, 64  # offsets in a PyArrayObject
 C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400  # bits of its flags
 TYPE_NUMBER = {"float64": 12, "float32": 11}  # NumPy's numbers of the dtypes
+
+# Words of 8 bytes that a guarded builtin reads: where the judge's machine code and its scratch array are, how many of
+# its outputs count and where they are, its table of arrays (an input, an output), then the limit of every input.
+JUDGE, JUDGE_SCRATCH, JUDGED, JUDGE_OUTPUTS, JUDGE_TABLE, LIMITS = 0, 1, 2, 3, 4, 8
 
 CACHE_LINE = 64  # bytes; every scratch array begins on one
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import numpy as np
 from kinloop.compiler import cache, keys
 from kinloop.compiler.run import builtin
 from kinloop.compiler.run.arguments import non_finite, read_call
+from kinloop.compiler.run.guard import Judge, guarded
 from kinloop.compiler.run.host import host
 from kinloop.compiler.run.iteration import IterationReader
 from kinloop.compiler.run.threads import threads_for
@@ -94,6 +96,18 @@ class Core:
             head = builtin.make_builtin(self.variants[lanes].library.address("call"), head)
         self.builtin = head
         self.on_builtin(head)
+
+    def guarded(
+        self, other: Callable[..., Any], limits: Sequence[float], judge: Core | None, judged: int
+    ) -> Callable[..., Any]:
+        """See `Kernel.guarded`; where there are no builtins, `other` itself."""
+        if not builtin.usable():
+            return other
+        judges = None
+        if judge is not None:
+            (shape,) = judge.signature.outputs.values()
+            judges = Judge(judge.variant(1), math.prod(shape), judged)
+        return guarded(self.variant(1), limits, judges, other)
 
     def _make(self, lanes: int) -> Variant:
         file = self.key and keys.variant_key(self.key, self.target, self.signature.dtype, lanes)

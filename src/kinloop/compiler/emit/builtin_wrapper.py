@@ -1,8 +1,9 @@
-"""The function behind a kernel's builtin, as LLVM IR: @call(self, args, nargs, kwnames).
+"""The functions behind a kernel's builtins, as LLVM IR: @call and @guarded(self, args, nargs, kwnames).
 
-For one lane it takes a state in ready arrays; for W lanes it takes rows, as long as one thread is enough for
+For one lane @call takes a state in ready arrays; for W lanes it takes rows, as long as one thread is enough for
 them. It checks type, dtype, shape and layout of every argument, and makes the outputs if none are given.
 What it does not expect, numbers that are not finite included, goes to `self` with the same arguments.
+@guarded does the same for one state, and looks at more than the form of the numbers (`run/guard.py`).
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from kinloop.compiler.emit.lane_transfer import alarmed
 from kinloop.compiler.emit.stages import run_stages
 
 _STACK_LIMIT = 1 << 16  # bytes of scratch kept on the stack of one call
-_PARAMETERS = ("ptr %self", "ptr %args", "i64 %nargs", "ptr %kwnames")
+PARAMETERS = ("ptr %self", "ptr %args", "i64 %nargs", "ptr %kwnames")
 
 
 def write_builtin(module: Module, layout: Layout, scratch: int, most: int) -> None:
     """@call on one state, or on at most `most` rows; `scratch` is the size of the scratch array in bytes."""
     _declare(module, layout.dtype)
-    with module.function("ptr", "call", *_PARAMETERS, public=True) as w:
-        call = _Call(w, layout, scratch)
+    with module.function("ptr", "call", *PARAMETERS, public=True) as w:
+        call = BuiltinCall(w, layout, scratch)
         if layout.lanes == 1:
             _write_one_state(call)
         else:
@@ -53,15 +54,15 @@ class _Input(NamedTuple):
     stride: Value
 
 
-class _Output(NamedTuple):
+class Output(NamedTuple):
     """An output array, and where its numbers begin."""
 
     array: str
     data: str
 
 
-class _Call:
-    """What both forms of @call share: memory, output arrays, the end and the slow way."""
+class BuiltinCall:
+    """What all forms share: memory, output arrays, the end and the slow way."""
 
     def __init__(self, writer: Writer, layout: Layout, scratch: int) -> None:
         self.writer, self.layout = writer, layout
@@ -72,13 +73,21 @@ class _Call:
         self.table = writer.new(f"alloca [{ENTRY * (n_in + n_out)} x i8], align 8")
         axes = 1 + max([len(shape) for shape in layout.outputs], default=0)
         self._shape = writer.new(f"alloca [{axes} x i64], align 8")
-        self._full = writer.compare("eq", "%nargs", n_in + n_out)
-        self._short = writer.compare("eq", "%nargs", n_in)
-        usual = writer.integer("or", self._full, self._short, "i1")
-        usual = writer.integer("and", usual, writer.compare("eq", "%kwnames", "null", "ptr"), "i1")
+        self.require(writer.compare("eq", "%kwnames", "null", "ptr"))
         if self._memory:
-            usual = writer.integer("and", usual, writer.compare("ne", self._memory, "null", "ptr"), "i1")
-        writer.require(usual, otherwise=self.slow)
+            self.require(writer.compare("ne", self._memory, "null", "ptr"))
+        self._full, self._short = self.forms()
+
+    def forms(self) -> tuple[str, str]:
+        """Whether outputs are among the arguments, and whether they are not; the slow way if neither."""
+        w, n_in, n_out = self.writer, len(self.layout.inputs), len(self.layout.outputs)
+        full, short = w.compare("eq", "%nargs", n_in + n_out), w.compare("eq", "%nargs", n_in)
+        self.require(w.integer("or", full, short, "i1"))
+        return full, short
+
+    def require(self, condition: str) -> None:
+        """Take the slow way unless the condition holds."""
+        self.writer.require(condition, otherwise=self.slow)
 
     def _stack(self, size: int) -> str:
         return self.writer.new(f"alloca [{size} x i8], align {CACHE_LINE}")
@@ -97,7 +106,36 @@ class _Call:
     def argument(self, k: int, flags: int) -> Argument:
         return Argument(self.writer, k, self.layout.dtype, flags, self.slow)
 
-    def outputs(self, rows: Sequence[Value], inputs: Sequence[_Input]) -> list[_Output]:
+    def state(self) -> list[str]:
+        """Where the numbers of each input begin, for one state."""
+        found = []
+        for k, n in enumerate(self.layout.inputs):
+            argument = self.argument(k, INPUT)
+            argument.require_shape([n])
+            found.append(argument.data)
+        return found
+
+    def take(self, inputs: Sequence[str]) -> str:
+        """The inputs of one state into their slots; the alarm that says whether all were finite."""
+        w, register, alarm = self.writer, self.layout.register, "zeroinitializer"
+        for array, data in zip(self.layout.given, inputs, strict=True):
+            slots = w.offset(self.scratch, array.slot, register.real)
+            given = (f"ptr {data}", f"i64 {array.size}", f"ptr {slots}", f"{register.bits} {alarm}")
+            alarm = w.call(register.bits, "take", *given)
+        return alarm
+
+    def run(self, outputs: Sequence[Output]) -> None:
+        """All stages for one state; a single output is written in place, several are copied from their slots."""
+        w, layout = self.writer, self.layout
+        if len(outputs) == 1:
+            run_stages(w, layout, self.scratch, outputs[0].data)
+            return
+        run_stages(w, layout, self.scratch)
+        for array, output in zip(layout.wanted, outputs, strict=True):
+            slots = w.offset(self.scratch, array.slot, layout.register.real)
+            w.call("void", "give", f"ptr {output.data}", f"i64 {array.size}", f"ptr {slots}")
+
+    def outputs(self, rows: Sequence[Value], inputs: Sequence[_Input]) -> list[Output]:
         """The output arrays, given or new; `rows` is their first axis, if they have one for rows."""
         w = self.writer
         given, new, ready = w.label("given"), w.label("new"), w.label("ready")
@@ -107,25 +145,30 @@ class _Call:
         after_given = w.here
         w.jump(ready)
         w.block(new)
-        made: list[_Output] = []
-        for k in range(len(self.layout.outputs)):
-            made.append(self._new_output(k, rows, made))
+        made = self.new_outputs(rows)
         after_new = w.here
         w.jump(ready)
         w.block(ready)
         return [
-            _Output(w.phi("ptr", (a.array, after_given), (b.array, after_new)),
+            Output(w.phi("ptr", (a.array, after_given), (b.array, after_new)),
                     w.phi("ptr", (a.data, after_given), (b.data, after_new)))
             for a, b in zip(checked, made, strict=True)
         ]  # fmt: skip
 
-    def _given_output(self, k: int, rows: Sequence[Value], inputs: Sequence[_Input]) -> _Output:
+    def new_outputs(self, rows: Sequence[Value] = ()) -> list[Output]:
+        """New arrays for all outputs."""
+        made: list[Output] = []
+        for k in range(len(self.layout.outputs)):
+            made.append(self._new_output(k, rows, made))
+        return made
+
+    def _given_output(self, k: int, rows: Sequence[Value], inputs: Sequence[_Input]) -> Output:
         """Output `k` among the arguments, as expected and apart from the inputs."""
         argument = self.argument(len(self.layout.inputs) + k, OUTPUT)
         argument.require_shape([*rows, *self.layout.outputs[k]])
         for count in rows:
             self._require_apart(argument.data, k, count, inputs)
-        return _Output(argument.object, argument.data)
+        return Output(argument.object, argument.data)
 
     def _require_apart(self, data: str, k: int, rows: Value, inputs: Sequence[_Input]) -> None:
         """Leave if output `k` shares memory with an input: rows are written while others are still read."""
@@ -136,9 +179,9 @@ class _Call:
             beyond = w.integer("add", length, size * n)  # one row too many, if there are rows: harmless
             left = w.compare("ule", end, x.data, "ptr")
             right = w.compare("ule", w.offset(x.data, beyond), data, "ptr")
-            w.require(w.integer("or", left, right, "i1"), otherwise=self.slow)
+            self.require(w.integer("or", left, right, "i1"))
 
-    def _new_output(self, k: int, rows: Sequence[Value], before: Sequence[_Output]) -> _Output:
+    def _new_output(self, k: int, rows: Sequence[Value], before: Sequence[Output]) -> Output:
         """A new array for output `k`; without memory for it, those before go and NumPy's error is passed on."""
         w, sizes = self.writer, [*rows, *self.layout.outputs[k]]
         for axis, n in enumerate(sizes):
@@ -150,13 +193,13 @@ class _Call:
             self._drop(before)
             self._free()
             w.ret("ptr", "null")
-        return _Output(array, w.load("ptr", w.offset(array, DATA), 8))
+        return Output(array, w.load("ptr", w.offset(array, DATA), 8))
 
-    def _drop(self, outputs: Sequence[_Output]) -> None:
+    def _drop(self, outputs: Sequence[Output]) -> None:
         for output in outputs:
             self.writer.call("void", symbol("Py_DecRef"), f"ptr {output.array}")
 
-    def finish(self, outputs: Sequence[_Output]) -> None:
+    def finish(self, outputs: Sequence[Output]) -> None:
         """Return the output array, or a tuple of them (a new array has its one reference already); the slow way."""
         w = self.writer
         if len(outputs) == 1:
@@ -173,9 +216,13 @@ class _Call:
         w.ret("ptr", result)
         w.block(self.slow)
         self._free()
-        w.ret("ptr", w.call("ptr", symbol("PyObject_Vectorcall"), *_PARAMETERS))
+        w.ret("ptr", w.call("ptr", symbol("PyObject_Vectorcall"), f"ptr {self.other()}", *PARAMETERS[1:]))
 
-    def require_clean(self, clean: str, outputs: Sequence[_Output]) -> None:
+    def other(self) -> str:
+        """Who is called the slow way."""
+        return "%self"
+
+    def require_clean(self, clean: str, outputs: Sequence[Output]) -> None:
         """Take the slow way, without new outputs, unless all numbers were finite."""
         w = self.writer
         good, spoilt = w.label("good"), w.label("spoilt")
@@ -187,33 +234,18 @@ class _Call:
         w.block(good)
 
 
-def _write_one_state(call: _Call) -> None:
-    """Inputs to slots by @take, @run; a single output is written in place, several come from slots by @give."""
-    w, layout, register = call.writer, call.layout, call.layout.register
-    inputs = []
-    for k, n in enumerate(layout.inputs):
-        argument = call.argument(k, INPUT)
-        argument.require_shape([n])
-        inputs.append(argument.data)
-    alarm = "zeroinitializer"
-    for array, data in zip(layout.given, inputs, strict=True):
-        slots = w.offset(call.scratch, array.slot, register.real)
-        given = (f"ptr {data}", f"i64 {array.size}", f"ptr {slots}", f"{register.bits} {alarm}")
-        alarm = w.call(register.bits, "take", *given)
+def _write_one_state(call: BuiltinCall) -> None:
+    """Inputs to slots, all stages, outputs."""
+    w, register = call.writer, call.layout.register
+    alarm = call.take(call.state())
     bad = lane_bits(w, register, alarmed(w, register, alarm))
-    w.require(w.compare("eq", bad, 0, f"i{register.width}"), otherwise=call.slow)
+    call.require(w.compare("eq", bad, 0, f"i{register.width}"))
     outputs = call.outputs([], [])
-    if len(outputs) == 1:
-        run_stages(w, layout, call.scratch, outputs[0].data)
-    else:
-        run_stages(w, layout, call.scratch)
-        for array, output in zip(layout.wanted, outputs, strict=True):
-            slots = w.offset(call.scratch, array.slot, register.real)
-            w.call("void", "give", f"ptr {output.data}", f"i64 {array.size}", f"ptr {slots}")
+    call.run(outputs)
     call.finish(outputs)
 
 
-def _write_small_batch(call: _Call, most: int) -> None:
+def _write_small_batch(call: BuiltinCall, most: int) -> None:
     """Rows by @batch, with inputs of one row for all of them."""
     w, layout = call.writer, call.layout
     inputs: list[_Input] = []
@@ -222,7 +254,7 @@ def _write_small_batch(call: _Call, most: int) -> None:
         found, rows = _input_rows(call, k, rows)
         inputs.append(found)
     few = w.compare("ule", rows, most)  # unsigned: -1, no input has rows, is not few
-    w.require(w.integer("and", few, w.compare("ne", rows, 0), "i1"), otherwise=call.slow)
+    call.require(w.integer("and", few, w.compare("ne", rows, 0), "i1"))
     outputs = call.outputs([rows], inputs)
     for k, x in enumerate(inputs):
         write_entry(w, call.table, k, x.data, x.stride)
@@ -233,7 +265,7 @@ def _write_small_batch(call: _Call, most: int) -> None:
     call.finish(outputs)
 
 
-def _input_rows(call: _Call, k: int, before: Value) -> tuple[_Input, str]:
+def _input_rows(call: BuiltinCall, k: int, before: Value) -> tuple[_Input, str]:
     """Check an input (rows, n) or (n,); with it, the rows of all inputs so far (-1: none has any)."""
     w, n = call.writer, call.layout.inputs[k]
     argument = call.argument(k, INPUT)

@@ -1,0 +1,93 @@
+"""What the methods of a robot call: for each quantity a builtin that answers at once, and the careful way behind it.
+
+The careful way checks the arrays, asks for the kernel, judges the state and looks at the results, in Python. After it
+has answered a request for one state, the kernel's guarded builtin (`kinloop.compiler.Kernel.guarded`) stands before
+it: that sees to the same things inside one native call, and sends to the careful way whatever it cannot vouch for,
+which then explains what is wrong, or takes lists, batches, other dtypes, methods and external wrenches as they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kinloop.algorithms.constrained.motion_constraints import Constraints
+from kinloop.algorithms.quantities import QUANTITIES
+from kinloop.algorithms.requests import ask
+from kinloop.compiler import Kernel
+from kinloop.inputs import checked_inputs, largest
+from kinloop.kernels import KEPT, Interpreted, Kernels
+from kinloop.scalar import Array
+from kinloop.states import StateCheck
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+Key = str | tuple[str, str | tuple[str, ...]]
+"""A quantity, or a quantity and the frames that it is asked for."""
+
+
+class FrontDoor:
+    """Everything a robot is asked for, by the names of quantities: `answers["forward_dynamics"](q, v, tau)`.
+
+    Behind the inputs of a quantity may stand a method and external wrenches, None for none.
+    """
+
+    def __init__(self, kernels: Kernels, states: StateCheck) -> None:
+        self._kernels, self._states = kernels, states
+        self.answers = {name: self._first(name) for name, entry in QUANTITIES.items() if not entry.frames}
+        self._of_frames: dict[Key, Callable[..., Array]] = {}
+
+    def of_frames(self, quantity: str, frames: Sequence[str]) -> Callable[..., Array]:
+        """What answers for a quantity of a frame, or of several: at most as many as a robot remembers kernels."""
+        key = (quantity, frames if type(frames) is str else tuple(frames))
+        return self._of_frames.get(key) or self._first(key)
+
+    def compute(
+        self,
+        quantity: str,
+        inputs: Sequence[ArrayLike],
+        method: str | None = None,
+        f_ext: ArrayLike | None = None,
+        frames: Sequence[str] = (),
+        constraints: Constraints = (),
+    ) -> Any:
+        """The careful way, for any request."""
+        asked = ask(self._kernels.tree.top, quantity, method, frames, constraints, f_ext is not None)
+        given = checked_inputs(self._kernels.tree, asked, inputs, f_ext)
+        return self._states.answer(asked, given, lambda x: self._kernels.answer(asked)(*x))
+
+    def _careful(self, key: Key, *given: Any) -> Any:
+        """The careful way for the arguments that a builtin was given."""
+        quantity, frames = (key, ()) if isinstance(key, str) else key
+        count = len(QUANTITIES[quantity].inputs)
+        method, f_ext = (*given[count:], None, None)[:2]
+        return self.compute(quantity, given[:count], method, f_ext, frames)
+
+    def _first(self, key: Key) -> Callable[..., Array]:
+        """The careful way, which has a builtin stand before it once it answered for one state without options."""
+
+        def answer(*given: Any) -> Any:
+            result = self._careful(key, *given)
+            if all(x is None or np.ndim(x) == 1 for x in given):
+                self._open(key)
+            return result
+
+        return answer
+
+    def _open(self, key: Key) -> None:
+        quantity, frames = (key, ()) if isinstance(key, str) else key
+        answers: dict[Any, Callable[..., Array]] = self._of_frames if frames else self.answers
+        if len(self._of_frames) >= KEPT:
+            self._of_frames.clear()
+        careful, entry = partial(self._careful, key), QUANTITIES[quantity]
+        kernel = self._kernels.answer(ask(self._kernels.tree.top, quantity, frames=frames))
+        judge = self._states.guard()
+        if isinstance(kernel, Kernel) and not isinstance(judge, Interpreted):
+            limits = [largest(name) for name in entry.inputs]
+            answers[key] = kernel.guarded(careful, limits, judge, judged=1 if entry.pose else 2)
+        else:
+            answers[key] = careful
