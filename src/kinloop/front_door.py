@@ -26,8 +26,7 @@ from kinloop.states import StateCheck
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-Key = str | tuple[str, str | tuple[str, ...]]
-"""A quantity, or a quantity and the frames that it is asked for."""
+Frames = str | tuple[str, ...]
 
 
 class FrontDoor:
@@ -38,13 +37,18 @@ class FrontDoor:
 
     def __init__(self, kernels: Kernels, states: StateCheck) -> None:
         self._kernels, self._states = kernels, states
-        self.answers = {name: self._first(name) for name, entry in QUANTITIES.items() if not entry.frames}
-        self._of_frames: dict[Key, Callable[..., Array]] = {}
+        self.answers = {name: self._first(name, ()) for name, entry in QUANTITIES.items() if not entry.frames}
+        self._of_frames: dict[str, dict[Frames, Callable[..., Array]]] = {
+            name: {} for name, entry in QUANTITIES.items() if entry.frames
+        }
 
     def of_frames(self, quantity: str, frames: Sequence[str]) -> Callable[..., Array]:
-        """What answers for a quantity of a frame, or of several: at most as many as a robot remembers kernels."""
-        key = (quantity, frames if type(frames) is str else tuple(frames))
-        return self._of_frames.get(key) or self._first(key)
+        """What answers for a quantity of a frame, or of several."""
+        names = frames if type(frames) is str else tuple(frames)
+        try:
+            return self._of_frames[quantity][names]
+        except KeyError:
+            return self._first(quantity, names)
 
     def compute(
         self,
@@ -60,34 +64,34 @@ class FrontDoor:
         given = checked_inputs(self._kernels.tree, asked, inputs, f_ext)
         return self._states.answer(asked, given, lambda x: self._kernels.answer(asked)(*x))
 
-    def _careful(self, key: Key, *given: Any) -> Any:
-        """The careful way for the arguments that a builtin was given."""
-        quantity, frames = (key, ()) if isinstance(key, str) else key
+    def _careful(self, quantity: str, frames: Frames, *given: Any) -> Any:
+        """The careful way for the arguments of a builtin."""
         count = len(QUANTITIES[quantity].inputs)
         method, f_ext = (*given[count:], None, None)[:2]
         return self.compute(quantity, given[:count], method, f_ext, frames)
 
-    def _first(self, key: Key) -> Callable[..., Array]:
+    def _first(self, quantity: str, frames: Frames) -> Callable[..., Array]:
         """The careful way, which has a builtin stand before it once it answered for one state without options."""
 
         def answer(*given: Any) -> Any:
-            result = self._careful(key, *given)
+            result = self._careful(quantity, frames, *given)
             if all(x is None or np.ndim(x) == 1 for x in given):
-                self._open(key)
+                self._open(quantity, frames)
             return result
 
         return answer
 
-    def _open(self, key: Key) -> None:
-        quantity, frames = (key, ()) if isinstance(key, str) else key
-        answers: dict[Any, Callable[..., Array]] = self._of_frames if frames else self.answers
-        if len(self._of_frames) >= KEPT:
-            self._of_frames.clear()
-        careful, entry = partial(self._careful, key), QUANTITIES[quantity]
+    def _open(self, quantity: str, frames: Frames) -> None:
+        entry, judge = QUANTITIES[quantity], self._states.guard()
+        answer: Callable[..., Array] = partial(self._careful, quantity, frames)
         kernel = self._kernels.answer(ask(self._kernels.tree.top, quantity, frames=frames))
-        judge = self._states.guard()
         if isinstance(kernel, Kernel) and not isinstance(judge, Interpreted):
             limits = [largest(name) for name in entry.inputs]
-            answers[key] = kernel.guarded(careful, limits, judge, judged=1 if entry.pose else 2)
-        else:
-            answers[key] = careful
+            answer = kernel.guarded(answer, limits, judge, judged=1 if entry.pose else 2)
+        if not entry.frames:
+            self.answers[quantity] = answer
+            return
+        if sum(map(len, self._of_frames.values())) >= KEPT:  # as many as a robot remembers kernels
+            for answers in self._of_frames.values():
+                answers.clear()
+        self._of_frames[quantity][frames] = answer

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinloop.compiler import cache, keys
+from kinloop.compiler.guards import guarded
 from kinloop.compiler.run import builtin
 from kinloop.compiler.run.arguments import non_finite, read_call
-from kinloop.compiler.run.guard import Judge, guarded
 from kinloop.compiler.run.host import host
 from kinloop.compiler.run.iteration import IterationReader
 from kinloop.compiler.run.threads import threads_for
@@ -103,11 +102,8 @@ class Core:
         """See `Kernel.guarded`; where there are no builtins, `other` itself."""
         if not builtin.usable():
             return other
-        judges = None
-        if judge is not None:
-            (shape,) = judge.signature.outputs.values()
-            judges = Judge(judge.variant(1), math.prod(shape), judged)
-        return guarded(self.variant(1), limits, judges, other)
+        judges = None if judge is None else (judge.signature, judge.variant(1))
+        return guarded((self.signature, self.variant(1)), limits, judges, judged, other)
 
     def _make(self, lanes: int) -> Variant:
         file = self.key and keys.variant_key(self.key, self.target, self.signature.dtype, lanes)

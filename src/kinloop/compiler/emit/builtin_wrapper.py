@@ -1,9 +1,8 @@
-"""The functions behind a kernel's builtins, as LLVM IR: @call and @guarded(self, args, nargs, kwnames).
+"""The function behind a kernel's builtin, as LLVM IR: @call(self, args, nargs, kwnames).
 
-For one lane @call takes a state in ready arrays; for W lanes it takes rows, as long as one thread is enough for
+For one lane it takes a state in ready arrays; for W lanes it takes rows, as long as one thread is enough for
 them. It checks type, dtype, shape and layout of every argument, and makes the outputs if none are given.
 What it does not expect, numbers that are not finite included, goes to `self` with the same arguments.
-@guarded does the same for one state, and looks at more than the form of the numbers (`run/guard.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kinloop.compiler.abi import CACHE_LINE, DATA, TYPE_NUMBER, symbol
-from kinloop.compiler.emit.argument_checks import INPUT, OUTPUT, Argument
+from kinloop.compiler.emit.argument_checks import INPUT, OUTPUT, PARAMETERS, Argument
 from kinloop.compiler.emit.array_table import ENTRY, write_entry
 from kinloop.compiler.emit.ir import LIKELY, Module, Value, Writer
 from kinloop.compiler.emit.kernel_layout import Layout
@@ -21,14 +20,13 @@ from kinloop.compiler.emit.lane_transfer import alarmed
 from kinloop.compiler.emit.stages import run_stages
 
 _STACK_LIMIT = 1 << 16  # bytes of scratch kept on the stack of one call
-PARAMETERS = ("ptr %self", "ptr %args", "i64 %nargs", "ptr %kwnames")
 
 
 def write_builtin(module: Module, layout: Layout, scratch: int, most: int) -> None:
     """@call on one state, or on at most `most` rows; `scratch` is the size of the scratch array in bytes."""
     _declare(module, layout.dtype)
     with module.function("ptr", "call", *PARAMETERS, public=True) as w:
-        call = BuiltinCall(w, layout, scratch)
+        call = _Call(w, layout, scratch)
         if layout.lanes == 1:
             _write_one_state(call)
         else:
@@ -54,15 +52,15 @@ class _Input(NamedTuple):
     stride: Value
 
 
-class Output(NamedTuple):
+class _Output(NamedTuple):
     """An output array, and where its numbers begin."""
 
     array: str
     data: str
 
 
-class BuiltinCall:
-    """What all forms share: memory, output arrays, the end and the slow way."""
+class _Call:
+    """What both forms of @call share: memory, output arrays, the end and the slow way."""
 
     def __init__(self, writer: Writer, layout: Layout, scratch: int) -> None:
         self.writer, self.layout = writer, layout
@@ -73,21 +71,13 @@ class BuiltinCall:
         self.table = writer.new(f"alloca [{ENTRY * (n_in + n_out)} x i8], align 8")
         axes = 1 + max([len(shape) for shape in layout.outputs], default=0)
         self._shape = writer.new(f"alloca [{axes} x i64], align 8")
-        self.require(writer.compare("eq", "%kwnames", "null", "ptr"))
+        self._full = writer.compare("eq", "%nargs", n_in + n_out)
+        self._short = writer.compare("eq", "%nargs", n_in)
+        usual = writer.integer("or", self._full, self._short, "i1")
+        usual = writer.integer("and", usual, writer.compare("eq", "%kwnames", "null", "ptr"), "i1")
         if self._memory:
-            self.require(writer.compare("ne", self._memory, "null", "ptr"))
-        self._full, self._short = self.forms()
-
-    def forms(self) -> tuple[str, str]:
-        """Whether outputs are among the arguments, and whether they are not; the slow way if neither."""
-        w, n_in, n_out = self.writer, len(self.layout.inputs), len(self.layout.outputs)
-        full, short = w.compare("eq", "%nargs", n_in + n_out), w.compare("eq", "%nargs", n_in)
-        self.require(w.integer("or", full, short, "i1"))
-        return full, short
-
-    def require(self, condition: str) -> None:
-        """Take the slow way unless the condition holds."""
-        self.writer.require(condition, otherwise=self.slow)
+            usual = writer.integer("and", usual, writer.compare("ne", self._memory, "null", "ptr"), "i1")
+        writer.require(usual, otherwise=self.slow)
 
     def _stack(self, size: int) -> str:
         return self.writer.new(f"alloca [{size} x i8], align {CACHE_LINE}")
@@ -106,36 +96,7 @@ class BuiltinCall:
     def argument(self, k: int, flags: int) -> Argument:
         return Argument(self.writer, k, self.layout.dtype, flags, self.slow)
 
-    def state(self) -> list[str]:
-        """Where the numbers of each input begin, for one state."""
-        found = []
-        for k, n in enumerate(self.layout.inputs):
-            argument = self.argument(k, INPUT)
-            argument.require_shape([n])
-            found.append(argument.data)
-        return found
-
-    def take(self, inputs: Sequence[str]) -> str:
-        """The inputs of one state into their slots; the alarm that says whether all were finite."""
-        w, register, alarm = self.writer, self.layout.register, "zeroinitializer"
-        for array, data in zip(self.layout.given, inputs, strict=True):
-            slots = w.offset(self.scratch, array.slot, register.real)
-            given = (f"ptr {data}", f"i64 {array.size}", f"ptr {slots}", f"{register.bits} {alarm}")
-            alarm = w.call(register.bits, "take", *given)
-        return alarm
-
-    def run(self, outputs: Sequence[Output]) -> None:
-        """All stages for one state; a single output is written in place, several are copied from their slots."""
-        w, layout = self.writer, self.layout
-        if len(outputs) == 1:
-            run_stages(w, layout, self.scratch, outputs[0].data)
-            return
-        run_stages(w, layout, self.scratch)
-        for array, output in zip(layout.wanted, outputs, strict=True):
-            slots = w.offset(self.scratch, array.slot, layout.register.real)
-            w.call("void", "give", f"ptr {output.data}", f"i64 {array.size}", f"ptr {slots}")
-
-    def outputs(self, rows: Sequence[Value], inputs: Sequence[_Input]) -> list[Output]:
+    def outputs(self, rows: Sequence[Value], inputs: Sequence[_Input]) -> list[_Output]:
         """The output arrays, given or new; `rows` is their first axis, if they have one for rows."""
         w = self.writer
         given, new, ready = w.label("given"), w.label("new"), w.label("ready")
@@ -145,30 +106,25 @@ class BuiltinCall:
         after_given = w.here
         w.jump(ready)
         w.block(new)
-        made = self.new_outputs(rows)
+        made: list[_Output] = []
+        for k in range(len(self.layout.outputs)):
+            made.append(self._new_output(k, rows, made))
         after_new = w.here
         w.jump(ready)
         w.block(ready)
         return [
-            Output(w.phi("ptr", (a.array, after_given), (b.array, after_new)),
+            _Output(w.phi("ptr", (a.array, after_given), (b.array, after_new)),
                     w.phi("ptr", (a.data, after_given), (b.data, after_new)))
             for a, b in zip(checked, made, strict=True)
         ]  # fmt: skip
 
-    def new_outputs(self, rows: Sequence[Value] = ()) -> list[Output]:
-        """New arrays for all outputs."""
-        made: list[Output] = []
-        for k in range(len(self.layout.outputs)):
-            made.append(self._new_output(k, rows, made))
-        return made
-
-    def _given_output(self, k: int, rows: Sequence[Value], inputs: Sequence[_Input]) -> Output:
+    def _given_output(self, k: int, rows: Sequence[Value], inputs: Sequence[_Input]) -> _Output:
         """Output `k` among the arguments, as expected and apart from the inputs."""
         argument = self.argument(len(self.layout.inputs) + k, OUTPUT)
         argument.require_shape([*rows, *self.layout.outputs[k]])
         for count in rows:
             self._require_apart(argument.data, k, count, inputs)
-        return Output(argument.object, argument.data)
+        return _Output(argument.object, argument.data)
 
     def _require_apart(self, data: str, k: int, rows: Value, inputs: Sequence[_Input]) -> None:
         """Leave if output `k` shares memory with an input: rows are written while others are still read."""
@@ -179,9 +135,9 @@ class BuiltinCall:
             beyond = w.integer("add", length, size * n)  # one row too many, if there are rows: harmless
             left = w.compare("ule", end, x.data, "ptr")
             right = w.compare("ule", w.offset(x.data, beyond), data, "ptr")
-            self.require(w.integer("or", left, right, "i1"))
+            w.require(w.integer("or", left, right, "i1"), otherwise=self.slow)
 
-    def _new_output(self, k: int, rows: Sequence[Value], before: Sequence[Output]) -> Output:
+    def _new_output(self, k: int, rows: Sequence[Value], before: Sequence[_Output]) -> _Output:
         """A new array for output `k`; without memory for it, those before go and NumPy's error is passed on."""
         w, sizes = self.writer, [*rows, *self.layout.outputs[k]]
         for axis, n in enumerate(sizes):
@@ -193,13 +149,13 @@ class BuiltinCall:
             self._drop(before)
             self._free()
             w.ret("ptr", "null")
-        return Output(array, w.load("ptr", w.offset(array, DATA), 8))
+        return _Output(array, w.load("ptr", w.offset(array, DATA), 8))
 
-    def _drop(self, outputs: Sequence[Output]) -> None:
+    def _drop(self, outputs: Sequence[_Output]) -> None:
         for output in outputs:
             self.writer.call("void", symbol("Py_DecRef"), f"ptr {output.array}")
 
-    def finish(self, outputs: Sequence[Output]) -> None:
+    def finish(self, outputs: Sequence[_Output]) -> None:
         """Return the output array, or a tuple of them (a new array has its one reference already); the slow way."""
         w = self.writer
         if len(outputs) == 1:
@@ -216,13 +172,9 @@ class BuiltinCall:
         w.ret("ptr", result)
         w.block(self.slow)
         self._free()
-        w.ret("ptr", w.call("ptr", symbol("PyObject_Vectorcall"), f"ptr {self.other()}", *PARAMETERS[1:]))
+        w.ret("ptr", w.call("ptr", symbol("PyObject_Vectorcall"), *PARAMETERS))
 
-    def other(self) -> str:
-        """Who is called the slow way."""
-        return "%self"
-
-    def require_clean(self, clean: str, outputs: Sequence[Output]) -> None:
+    def require_clean(self, clean: str, outputs: Sequence[_Output]) -> None:
         """Take the slow way, without new outputs, unless all numbers were finite."""
         w = self.writer
         good, spoilt = w.label("good"), w.label("spoilt")
@@ -234,18 +186,33 @@ class BuiltinCall:
         w.block(good)
 
 
-def _write_one_state(call: BuiltinCall) -> None:
-    """Inputs to slots, all stages, outputs."""
-    w, register = call.writer, call.layout.register
-    alarm = call.take(call.state())
+def _write_one_state(call: _Call) -> None:
+    """Inputs to slots by @take, @run; a single output is written in place, several come from slots by @give."""
+    w, layout, register = call.writer, call.layout, call.layout.register
+    inputs = []
+    for k, n in enumerate(layout.inputs):
+        argument = call.argument(k, INPUT)
+        argument.require_shape([n])
+        inputs.append(argument.data)
+    alarm = "zeroinitializer"
+    for array, data in zip(layout.given, inputs, strict=True):
+        slots = w.offset(call.scratch, array.slot, register.real)
+        given = (f"ptr {data}", f"i64 {array.size}", f"ptr {slots}", f"{register.bits} {alarm}")
+        alarm = w.call(register.bits, "take", *given)
     bad = lane_bits(w, register, alarmed(w, register, alarm))
-    call.require(w.compare("eq", bad, 0, f"i{register.width}"))
+    w.require(w.compare("eq", bad, 0, f"i{register.width}"), otherwise=call.slow)
     outputs = call.outputs([], [])
-    call.run(outputs)
+    if len(outputs) == 1:
+        run_stages(w, layout, call.scratch, outputs[0].data)
+    else:
+        run_stages(w, layout, call.scratch)
+        for array, output in zip(layout.wanted, outputs, strict=True):
+            slots = w.offset(call.scratch, array.slot, register.real)
+            w.call("void", "give", f"ptr {output.data}", f"i64 {array.size}", f"ptr {slots}")
     call.finish(outputs)
 
 
-def _write_small_batch(call: BuiltinCall, most: int) -> None:
+def _write_small_batch(call: _Call, most: int) -> None:
     """Rows by @batch, with inputs of one row for all of them."""
     w, layout = call.writer, call.layout
     inputs: list[_Input] = []
@@ -254,7 +221,7 @@ def _write_small_batch(call: BuiltinCall, most: int) -> None:
         found, rows = _input_rows(call, k, rows)
         inputs.append(found)
     few = w.compare("ule", rows, most)  # unsigned: -1, no input has rows, is not few
-    call.require(w.integer("and", few, w.compare("ne", rows, 0), "i1"))
+    w.require(w.integer("and", few, w.compare("ne", rows, 0), "i1"), otherwise=call.slow)
     outputs = call.outputs([rows], inputs)
     for k, x in enumerate(inputs):
         write_entry(w, call.table, k, x.data, x.stride)
@@ -265,7 +232,7 @@ def _write_small_batch(call: BuiltinCall, most: int) -> None:
     call.finish(outputs)
 
 
-def _input_rows(call: BuiltinCall, k: int, before: Value) -> tuple[_Input, str]:
+def _input_rows(call: _Call, k: int, before: Value) -> tuple[_Input, str]:
     """Check an input (rows, n) or (n,); with it, the rows of all inputs so far (-1: none has any)."""
     w, n = call.writer, call.layout.inputs[k]
     argument = call.argument(k, INPUT)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from kinloop.compiler.abi import LIBM, symbol
 from kinloop.compiler.emit.batch_loop import write_batch
 from kinloop.compiler.emit.builtin_wrapper import write_builtin
-from kinloop.compiler.emit.guarded_call import write_guarded
 from kinloop.compiler.emit.ir import Module
 from kinloop.compiler.emit.iteration_loop import write_iterate
 from kinloop.compiler.emit.kernel_layout import Layout, scratch_bytes
@@ -31,6 +30,4 @@ def module_text(plan: Plan, layout: Layout, fma: bool, rows: int) -> str:
     write_iterate(module, layout)
     if rows:
         write_builtin(module, layout, scratch_bytes(plan, vector), rows)
-        if layout.lanes == 1 and layout.dtype == "float64" and layout.inputs:
-            write_guarded(module, layout, scratch_bytes(plan, vector), fma)
     return module.text()

@@ -6,6 +6,5 @@
 - `arguments`: what a user may hand to a kernel, checked and laid out;
 - `iteration`: the same for many steps in one call;
 - `builtin`: a CPython builtin made at run time;
-- `guard`: a builtin that computes only what is beyond doubt;
 - `threads`: batches in chunks over threads.
 """
