@@ -44,7 +44,7 @@ def guarded(
     words[Word.LISTS :] = lists
     words[Word.KERNEL], words[Word.SCRATCH] = variant.library.address("batch"), _begin(scratch)
     words[Word.INPUTS], words[Word.OUTPUTS] = len(signature.inputs), len(shapes)
-    kept: list[Any] = [_library(), variant, scratch, shapes]
+    kept: list[Any] = [variant, scratch, shapes]
     if judge is not None:
         (shape,) = judge[0].outputs.values()
         own, out = _scratch(judge[1]), np.empty(shape)
