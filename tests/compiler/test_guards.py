@@ -206,6 +206,21 @@ def test_without_builtins_the_other_is_called(monkeypatch, kernel):
     assert kernel.guarded(other, [1e12, 1e12]) is other
 
 
+def test_single_precision_goes_elsewhere():
+    single = compile_function(sc.trace(lambda q: {"a": q * 2.0}, {"q": 3}), dtype="float32", cache=False)
+    other = Other()
+    assert single.guarded(other, [1e12]) is other
+
+
+def test_kernels_without_inputs_or_outputs():
+    other = Other()
+    constant = make(lambda: {"a": np.arange(3.0)})
+    np.testing.assert_array_equal(constant.guarded(other, [])(None), np.arange(3.0))
+    empty = make(lambda q: {"a": q}, q=0)
+    assert empty.guarded(other, [1e12])(np.ones(0)).shape == (0,)
+    assert not other.calls
+
+
 def test_its_code_is_kept_on_disk(monkeypatch, tmp_path):
     monkeypatch.setenv("KINLOOP_CACHE_DIR", str(tmp_path))
     first = guards._library.__wrapped__()

@@ -99,8 +99,8 @@ class Core:
     def guarded(
         self, other: Callable[..., Any], limits: Sequence[float], judge: Core | None, judged: int
     ) -> Callable[..., Any]:
-        """See `Kernel.guarded`; where there are no builtins, `other` itself."""
-        if not builtin.usable():
+        """See `Kernel.guarded`; where there are no builtins, and for single precision, `other` itself."""
+        if not builtin.usable() or self.signature.dtype != "float64":
             return other
         judges = None if judge is None else (judge.signature, judge.variant(1))
         return guarded((self.signature, self.variant(1)), limits, judges, judged, other)

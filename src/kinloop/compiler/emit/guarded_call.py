@@ -99,7 +99,7 @@ class _GuardedCall:
     def _inputs(self) -> None:
         """Every input is as expected; into the table."""
         w = self.writer
-        with w.count(0, self.n_in, at_least_once=True) as k:
+        with w.count(0, self.n_in) as k:
             argument = Argument(w, k.index, _DTYPE, INPUT, self.slow)
             place = w.integer("add", w.integer("mul", k.index, INPUT_WORDS), Word.LISTS)
             size, limit = self._word(place), self._word(w.integer("add", place, 1), "double")
@@ -125,7 +125,7 @@ class _GuardedCall:
     def _outputs(self) -> None:
         """New arrays, into the table; without memory for one, those before go and NumPy's error is passed on."""
         w = self.writer
-        with w.count(0, self.n_out, at_least_once=True) as k:
+        with w.count(0, self.n_out) as k:
             axes = w.new(f"trunc i64 {self._output_word(k.index, 1)} to i32")
             kind = (f"ptr @{symbol('ndarray')}", f"i32 {axes}", f"ptr {self._output_word(k.index, 2, 'ptr')}")
             rest = (f"i32 {TYPE_NUMBER[_DTYPE]}", "ptr null", "ptr null", "i32 0", "i32 0", "ptr null")
@@ -147,7 +147,7 @@ class _GuardedCall:
     def _require_finite(self) -> None:
         """All outputs are finite; else they go, and the slow way is taken."""
         w = self.writer
-        with w.count(0, self.n_out, carry=[("i1", "true")], at_least_once=True) as k:
+        with w.count(0, self.n_out, carry=[("i1", "true")]) as k:
             data = w.load("ptr", w.offset(self._made(k.index), DATA), 8)
             finite = w.call("i1", "finite", f"ptr {data}", f"i64 {self._output_word(k.index, 0)}")
             k.following = [w.integer("and", k.carried[0], finite, "i1")]
@@ -167,7 +167,7 @@ class _GuardedCall:
         with w.unless(w.compare("ne", result, "null", "ptr")):
             self._drop(self.n_out)
             w.ret("ptr", "null")
-        with w.count(0, self.n_out, at_least_once=True) as k:
+        with w.count(0, self.n_out) as k:
             w.call("i32", symbol("PyTuple_SetItem"), f"ptr {result}", f"i64 {k.index}", f"ptr {self._made(k.index)}")
         w.ret("ptr", result)
 
