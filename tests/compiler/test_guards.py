@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import tracemalloc
 import weakref
 from typing import Any
 
@@ -174,6 +175,19 @@ def test_references_stay_balanced_and_nothing_piles_up(kernel):
     assert [sys.getrefcount(x) for x in objects] == before
     assert sys.getrefcount(one(q)) == sys.getrefcount(np.ones(3))
     assert all(sys.getrefcount(x) == 3 for x in several(q, v))  # the tuple, x, the argument
+
+
+def test_results_that_are_not_handed_over_are_freed():
+    kernel = make(lambda q: {"a": np.ones(4000) / q[0], "b": q * 1.0}, q=3)
+    fast, zero = kernel.guarded(lambda *args: None, [1e12]), np.zeros(3)
+    fast(zero)
+    tracemalloc.start()
+    try:
+        for _ in range(100):
+            assert fast(zero) is None
+        assert tracemalloc.get_traced_memory()[0] < 100_000  # one of them has 32,000 bytes
+    finally:
+        tracemalloc.stop()
 
 
 def test_it_keeps_its_code_and_goes_with_whom_it_calls():
