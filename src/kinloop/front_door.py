@@ -18,6 +18,7 @@ from kinloop.algorithms.constrained.motion_constraints import Constraints
 from kinloop.algorithms.quantities import QUANTITIES
 from kinloop.algorithms.requests import ask
 from kinloop.compiler import Kernel
+from kinloop.constrained_motion import constrained_dynamics
 from kinloop.inputs import checked_inputs, largest
 from kinloop.kernels import KEPT, Interpreted, Kernels
 from kinloop.scalar import Array
@@ -63,6 +64,21 @@ class FrontDoor:
         asked = ask(self._kernels.tree.top, quantity, method, frames, constraints, f_ext is not None)
         given = checked_inputs(self._kernels.tree, asked, inputs, f_ext)
         return self._states.answer(asked, given, lambda x: self._kernels.answer(asked)(*x))
+
+    def constrained(
+        self,
+        inputs: Sequence[ArrayLike],
+        constraints: Constraints,
+        method: str | None,
+        f_ext: ArrayLike | None,
+        on_conflict: str,
+        compliance: float | None,
+    ) -> tuple[Array, Array]:
+        """Motion under constraints, the careful way."""
+        tree, forces = self._kernels.tree, f_ext is not None
+        asked = ask(tree.top, "constrained_dynamics", method, (), constraints, forces, (), compliance)
+        given = checked_inputs(tree, asked, inputs, f_ext)
+        return self._states.answer(asked, given, lambda x: constrained_dynamics(self._kernels, asked, x, on_conflict))
 
     def _careful(self, quantity: str, frames: Frames, *given: Any) -> Any:
         """The careful way for the arguments of a builtin."""

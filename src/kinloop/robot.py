@@ -20,10 +20,9 @@ from kinloop.algorithms.trees.reactions import Reactions, reactions
 from kinloop.clusters import ClusterTree, assembly, close, grow, neutral, random_closed
 from kinloop.clusters.closing import TOLERANCE, close_step
 from kinloop.compiler import Kernel
-from kinloop.constrained_motion import constrained_dynamics
 from kinloop.errors import unknown
 from kinloop.front_door import FrontDoor
-from kinloop.inputs import checked, checked_inputs
+from kinloop.inputs import checked
 from kinloop.kernels import Kernels, rowwise
 from kinloop.model import LoopRows, Mechanism
 from kinloop.scalar import Array
@@ -243,10 +242,7 @@ class Robot:
         the shortest multipliers; conflicting ones an error, or `on_conflict="least_squares"`. The soft methods
         let every row yield by `compliance` times its multiplier.
         """
-        forces = f_ext is not None
-        asked = ask(self.tree.top, "constrained_dynamics", method, (), constraints, forces, (), compliance)
-        given = checked_inputs(self.tree, asked, (q, v, tau), f_ext)
-        return self._states.answer(asked, given, lambda x: constrained_dynamics(self.kernels, asked, x, on_conflict))
+        return self._door.constrained((q, v, tau), constraints, method, f_ext, on_conflict, compliance)
 
     def delassus(self, q: ArrayLike, constraints: Constraints, method: str | None = None) -> Array:
         """J M^-1 J^T (m, m) of the rows of motion constraints: inverse_osim, rows chosen by K."""
