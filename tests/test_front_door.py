@@ -50,7 +50,7 @@ def careful(robot: kl.Robot, quantity: str, q: Any, v: Any, tau: Any) -> Any:
     """The same the careful way."""
     entry, given = QUANTITIES[quantity], {"q": q, "v": v, "tau": tau, "a": tau, "f": np.arange(6.0)}
     frames = {"": [], "one": [robot.body_names[-1]], "many": [robot.body_names[-1], robot.body_names[0]]}[entry.frames]
-    return robot.compute(quantity, *(given[name] for name in entry.inputs), frames=frames)
+    return robot._door.compute(quantity, [given[name] for name in entry.inputs], frames=frames)
 
 
 def same(x: Any, y: Any) -> bool:
@@ -80,7 +80,29 @@ def test_from_the_second_call_on_a_state_goes_to_machine_code_at_once(robot, req
         assert same(call(), first[name]), name
     for name, call in calls(robot, *state(robot, 1)).items():
         assert same(call(), expected[name]), name
+    q, v, tau = state(robot, 0)
+    for name in ("forward_dynamics", "kinetic_energy", "log_determinant"):
+        inputs = {"q": q, "v": v, "tau": tau}
+        assert same(robot.compute(name, *(inputs[x] for x in QUANTITIES[name].inputs)), first[name])
+    assert same(robot.compute("frame_pose", q, frames=robot.body_names[-1]), first["frame_pose"])
     assert_enough(len(first), 20, "quantities")
+
+
+def test_by_name_errors_are_as_they_were(robot):
+    q, v, tau = state(robot, 0)
+    for call, message in (
+        (lambda: robot.compute("forward_dynamics", q, v), "takes q, v, tau; received 2 arrays"),
+        (lambda: robot.compute("forward_dynamics", q, v, tau, tau), "takes q, v, tau; received 4 arrays"),
+        (lambda: robot.compute("forward_dynamics", q, v, tau, frames="x"), "takes no frames; received"),
+        (lambda: robot.compute("frame_pose", q), "frame_pose needs frames="),
+        (lambda: robot.compute("frame_pose", q, frames=robot.body_names[:2]), "takes one frame"),
+        (lambda: robot.compute("mass_matrix", q, f_ext=np.zeros(6)), "takes no external forces"),
+        (lambda: robot.compute("mass_matrix", q, constraints=[kl.Point("x")]), "takes no constraints"),
+        (lambda: robot.compute("weight", q), "'weight'"),
+    ):
+        for _ in range(2):
+            with pytest.raises(KinloopError, match=message):
+                call()
 
 
 def test_it_takes_what_the_careful_way_takes(robot):
@@ -190,7 +212,7 @@ def test_frames_are_remembered_within_bounds(monkeypatch):
     monkeypatch.setattr(front_door, "KEPT", 3)
     robot = kl.Robot(kl.robots.mechanism("geared_chain", links=4))
     q = robot.random_state(0)[0]
-    expected = {name: robot.compute("frame_pose", q, frames=name) for name in robot.frame_names}
+    expected = {name: robot._door.compute("frame_pose", [q], frames=name) for name in robot.frame_names}
     for _ in range(3):
         for name in robot.frame_names:
             assert same(robot.frame_pose(q, name), expected[name])

@@ -38,7 +38,11 @@ class FrontDoor:
 
     def __init__(self, kernels: Kernels, states: StateCheck) -> None:
         self._kernels, self._states = kernels, states
-        self.answers = {name: self._first(name, ()) for name, entry in QUANTITIES.items() if not entry.frames}
+        self.answers = {
+            name: self._first(name, ())
+            for name, entry in QUANTITIES.items()
+            if not entry.frames and not entry.constraints
+        }
         self._of_frames: dict[str, dict[Frames, Callable[..., Array]]] = {
             name: {} for name, entry in QUANTITIES.items() if entry.frames
         }
@@ -50,6 +54,22 @@ class FrontDoor:
             return self._of_frames[quantity][names]
         except KeyError:
             return self._first(quantity, names)
+
+    def answer(
+        self,
+        quantity: str,
+        inputs: Sequence[ArrayLike],
+        method: str | None,
+        f_ext: ArrayLike | None,
+        frames: Sequence[str],
+        constraints: Constraints,
+    ) -> Any:
+        """Any quantity by its name."""
+        known = quantity in self._of_frames if frames else quantity in self.answers
+        if not known or constraints or len(inputs) != len(QUANTITIES[quantity].inputs):
+            return self.compute(quantity, inputs, method, f_ext, frames, constraints)
+        call = self.of_frames(quantity, frames) if frames else self.answers[quantity]
+        return call(*inputs, method, f_ext)
 
     def compute(
         self,

@@ -320,7 +320,7 @@ class Robot:
         f_ext: ArrayLike | None = None,
     ) -> Any:
         """One of `kinloop.quantities()` at one state or a batch: its output, or the tuple of its outputs."""
-        return self._door.compute(quantity, inputs, method, f_ext, frames, constraints)
+        return self._door.answer(quantity, inputs, method, f_ext, frames, constraints)
 
     _one: Callable[..., Array] = compute
     """The same for a quantity that has a single output."""
