@@ -13,7 +13,7 @@ from typing import Any
 from kinloop.bench import report_svg
 from kinloop.bench.contenders import CALL, ONE
 from kinloop.bench.number_format import digits, magnitude, ratio
-from kinloop.bench.peer_tables import pick
+from kinloop.bench.peer_tables import front, pick
 from kinloop.bench.report import conditions, read, sections
 from kinloop.bench.report_elements import Plot, Section, Table
 
@@ -77,7 +77,8 @@ def readme_lines(report: dict[str, Any]) -> str:
     ):
         entry = report["parts"][part][label]
         ours, batch = pick(entry, "forward dynamics", CALL)[0], pick(entry, "forward dynamics", ONE)[0]
-        cells = [title, f"{digits(ours['us'])} ({digits(batch['us'])} in a batch)", magnitude(ours["error"])]
+        method, calls = front(entry, "forward dynamics"), f"{digits(ours['us'])} ({digits(batch['us'])} in a batch)"
+        cells = [title, f"robot {digits(method)}, kernel {calls}" if method else calls, magnitude(ours["error"])]
         for who in peers:
             own, peer = against(entry, who)
             cells.append(

@@ -25,15 +25,20 @@ LARGEST = 1e100
 """How large all other numbers may be: squares of them are finite."""
 
 
+def largest(name: str) -> float:
+    """How large the numbers of an input may be."""
+    return POSITION if name in POSITIONS else LARGEST
+
+
 def checked(name: str, x: ArrayLike, size: int) -> Array:
     """A finite float array (..., size), or an error with what was expected and received."""
     a = _real(name, x, f"(..., {size})")
     if a.ndim == 0 or a.shape[-1] != size:
         raise ShapeError(f"{name} must have shape ({size},) or (..., {size}), received {a.shape}")
-    largest = POSITION if name in POSITIONS else LARGEST
-    if not (np.abs(a) <= largest).all():
-        where = np.argwhere(~(np.abs(a) <= largest))[0].tolist()
-        bound = "" if not np.isfinite(a[tuple(where)]) else f" up to {largest:.0e}"
+    limit = largest(name)
+    if not (np.abs(a) <= limit).all():
+        where = np.argwhere(~(np.abs(a) <= limit))[0].tolist()
+        bound = "" if not np.isfinite(a[tuple(where)]) else f" up to {limit:.0e}"
         raise NonFiniteInput(
             f"{name} is {a[tuple(where)]} at index {where if len(where) > 1 else where[0]}; give finite numbers{bound}"
         )

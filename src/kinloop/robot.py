@@ -20,9 +20,9 @@ from kinloop.algorithms.trees.reactions import Reactions, reactions
 from kinloop.clusters import ClusterTree, assembly, close, grow, neutral, random_closed
 from kinloop.clusters.closing import TOLERANCE, close_step
 from kinloop.compiler import Kernel
-from kinloop.constrained_motion import constrained_dynamics
 from kinloop.errors import unknown
-from kinloop.inputs import checked, checked_inputs
+from kinloop.front_door import FrontDoor
+from kinloop.inputs import checked
 from kinloop.kernels import Kernels, rowwise
 from kinloop.model import LoopRows, Mechanism
 from kinloop.scalar import Array
@@ -58,6 +58,8 @@ class Robot:
         self.mechanism, self.tree, self.backend = tree.top.mechanism, tree, backend
         self.kernels = Kernels(tree, backend)
         self._states = StateCheck(self.kernels, check)
+        self._door = FrontDoor(self.kernels, self._states)
+        self._answers = self._door.answers
 
     def __repr__(self) -> str:
         return (
@@ -179,47 +181,47 @@ class Robot:
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None, method: str | None = None
     ) -> Array:
         """Accelerations of the independent coordinates under the forces tau."""
-        return self._one("forward_dynamics", q, v, tau, method=method, f_ext=f_ext)
+        return self._answers["forward_dynamics"](q, v, tau, method, f_ext)
 
     def inverse_dynamics(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None, method: str | None = None
     ) -> Array:
         """The forces tau that give the accelerations a."""
-        return self._one("inverse_dynamics", q, v, a, method=method, f_ext=f_ext)
+        return self._answers["inverse_dynamics"](q, v, a, method, f_ext)
 
     def mass_matrix(self, q: ArrayLike, method: str | None = None) -> Array:
         """M (nv, nv) of the independent coordinates."""
-        return self._one("mass_matrix", q, method=method)
+        return self._answers["mass_matrix"](q, method)
 
     def inverse_mass_matrix(self, q: ArrayLike) -> Array:
         """M^-1 (nv, nv), from the innovations factorisation."""
-        return self._one("inverse_mass_matrix", q)
+        return self._answers["inverse_mass_matrix"](q)
 
     def log_determinant(self, q: ArrayLike) -> Array:
         """log det M."""
-        return self._one("log_determinant", q)
+        return self._answers["log_determinant"](q)
 
     def bias_force(self, q: ArrayLike, v: ArrayLike, f_ext: ArrayLike | None = None) -> Array:
         """The forces tau at zero acceleration: Coriolis, centrifugal, gravity, less external ones."""
-        return self._one("bias_force", q, v, f_ext=f_ext)
+        return self._answers["bias_force"](q, v, None, f_ext)
 
     def inverse_osim(self, q: ArrayLike, frames: Sequence[str], method: str | None = None) -> Array:
         """J M^-1 J^T (6 m, 6 m) of the named frames, each in its own axes, angular first."""
-        return self._one("inverse_osim", q, method=method, frames=frames)
+        return self._door.of_frames("inverse_osim", frames)(q, method)
 
     def force_response(self, q: ArrayLike, frame: str, f: ArrayLike) -> tuple[Array, Array]:
         """What a wrench f on a frame does: the acceleration M^-1 J^T f and the compliance f^T J M^-1 J^T f."""
-        a, compliance = self.compute("force_response", q, f, frames=frame)
+        a, compliance = self._door.of_frames("force_response", frame)(q, f)
         return a, compliance
 
     def forward_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> tuple[Array, Array, Array]:
         """da/dq, da/dv, da/dtau in the tangent space: loops stay closed, the other arguments are held."""
-        da_dq, da_dv, da_dtau = self.compute("forward_dynamics_derivatives", q, v, tau)
+        da_dq, da_dv, da_dtau = self._answers["forward_dynamics_derivatives"](q, v, tau)
         return da_dq, da_dv, da_dtau
 
     def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> tuple[Array, Array, Array]:
         """dtau/dq, dtau/dv, dtau/da = M in the tangent space."""
-        dtau_dq, dtau_dv, dtau_da = self.compute("inverse_dynamics_derivatives", q, v, a)
+        dtau_dq, dtau_dv, dtau_da = self._answers["inverse_dynamics_derivatives"](q, v, a)
         return dtau_dq, dtau_dv, dtau_da
 
     def constrained_dynamics(
@@ -240,10 +242,7 @@ class Robot:
         the shortest multipliers; conflicting ones an error, or `on_conflict="least_squares"`. The soft methods
         let every row yield by `compliance` times its multiplier.
         """
-        forces = f_ext is not None
-        asked = ask(self.tree.top, "constrained_dynamics", method, (), constraints, forces, (), compliance)
-        given = checked_inputs(self.tree, asked, (q, v, tau), f_ext)
-        return self._states.answer(asked, given, lambda x: constrained_dynamics(self.kernels, asked, x, on_conflict))
+        return self._door.constrained((q, v, tau), constraints, method, f_ext, on_conflict, compliance)
 
     def delassus(self, q: ArrayLike, constraints: Constraints, method: str | None = None) -> Array:
         """J M^-1 J^T (m, m) of the rows of motion constraints: inverse_osim, rows chosen by K."""
@@ -263,51 +262,51 @@ class Robot:
 
     def spanning_velocity(self, q: ArrayLike, v: ArrayLike) -> Array:
         """qd = G v: velocities of all spanning-tree joints."""
-        return self._one("spanning_velocity", q, v)
+        return self._answers["spanning_velocity"](q, v)
 
     def spanning_jacobian(self, q: ArrayLike) -> Array:
         """G (n_spanning, nv)."""
-        return self._one("spanning_jacobian", q)
+        return self._answers["spanning_jacobian"](q)
 
     def spanning_bias(self, q: ArrayLike, v: ArrayLike) -> Array:
         """g (n_spanning): qdd = G a + g."""
-        return self._one("spanning_bias", q, v)
+        return self._answers["spanning_bias"](q, v)
 
     def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Kinetic energy [J]."""
-        return self._one("kinetic_energy", q, v)
+        return self._answers["kinetic_energy"](q, v)
 
     def potential_energy(self, q: ArrayLike) -> Array:
         """Potential energy in gravity [J], zero at the world's origin."""
-        return self._one("potential_energy", q)
+        return self._answers["potential_energy"](q)
 
     def momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Spatial momentum about the world's origin, world axes [N m s, N s]."""
-        return self._one("momentum", q, v)
+        return self._answers["momentum"](q, v)
 
     def center_of_mass(self, q: ArrayLike) -> Array:
         """Centre of mass in the world [m]."""
-        return self._one("center_of_mass", q)
+        return self._answers["center_of_mass"](q)
 
     def frame_pose(self, q: ArrayLike, frame: str) -> Array:
         """Pose of a frame in the world, as a 4x4 matrix."""
-        return self._one("frame_pose", q, frames=frame)
+        return self._door.of_frames("frame_pose", frame)(q)
 
     def frame_jacobian(self, q: ArrayLike, frame: str) -> Array:
         """J (6, nv): twist of a frame in its own axes, angular first."""
-        return self._one("frame_jacobian", q, frames=frame)
+        return self._door.of_frames("frame_jacobian", frame)(q)
 
     def frame_jacobian_rate(self, q: ArrayLike, v: ArrayLike, frame: str) -> Array:
         """dJ/dt (6, nv)."""
-        return self._one("frame_jacobian_rate", q, v, frames=frame)
+        return self._door.of_frames("frame_jacobian_rate", frame)(q, v)
 
     def frame_velocity(self, q: ArrayLike, v: ArrayLike, frame: str) -> Array:
         """Twist of a frame in its own axes [rad/s, m/s]."""
-        return self._one("frame_velocity", q, v, frames=frame)
+        return self._door.of_frames("frame_velocity", frame)(q, v)
 
     def frame_bias_acceleration(self, q: ArrayLike, v: ArrayLike, frame: str) -> Array:
         """dJ/dt v: spatial acceleration of a frame at zero independent acceleration, in its own axes."""
-        return self._one("frame_bias_acceleration", q, v, frames=frame)
+        return self._door.of_frames("frame_bias_acceleration", frame)(q, v)
 
     # --- any quantity, by its name
 
@@ -321,9 +320,7 @@ class Robot:
         f_ext: ArrayLike | None = None,
     ) -> Any:
         """One of `kinloop.quantities()` at one state or a batch: its output, or the tuple of its outputs."""
-        asked = ask(self.tree.top, quantity, method, frames, constraints, f_ext is not None)
-        given = checked_inputs(self.tree, asked, inputs, f_ext)
-        return self._states.answer(asked, given, lambda x: self.kernels.answer(asked)(*x))
+        return self._door.answer(quantity, inputs, method, f_ext, frames, constraints)
 
     _one: Callable[..., Array] = compute
     """The same for a quantity that has a single output."""

@@ -64,6 +64,10 @@ class StateCheck:
             row = _row(where)
             raise self._open(q[where], row, TOLERANCE) or self._singular(q[where], row)
 
+    def guard(self) -> Computed | None:
+        """The kernel of `faults`, if there is anything to look for: the first number is about q, the second charts."""
+        return self._faults if self.check == "on" else None
+
     def closed(self, q: Array, tolerance: float) -> None:
         """Raise an error if loops are open by more than `tolerance` at some q, or quaternions not of unit length."""
         if tolerance == TOLERANCE:

@@ -5,7 +5,7 @@ import pytest
 
 from kinloop import robots
 from kinloop.algorithms.constrained.motion_constraints import Point
-from kinloop.bench.contenders import ALL, CALL, ONE, batch_call, one_call, relative_error, timed
+from kinloop.bench.contenders import ALL, CALL, ONE, batch_call, one_call, relative_error, robot_call, timed
 from kinloop.bench.peers import make_problem
 
 
@@ -25,6 +25,7 @@ def test_one_call_and_a_batch_compute_the_same(problem, quantity):
     many.call()
     exact = problem.robot.constrained_dynamics(*inputs, held)[0] if held else problem.robot.forward_dynamics(*inputs)
     np.testing.assert_array_equal(one.result(), exact)
+    np.testing.assert_array_equal(robot_call(lambda: exact).result(), exact)
     np.testing.assert_array_equal(many.result(), exact)
 
 

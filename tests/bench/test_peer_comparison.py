@@ -19,7 +19,7 @@ def alone(monkeypatch):
 
 def test_without_peers_our_own_times_remain(alone, effort):
     entry = compare(lambda: robots.load("four_bar"), effort)
-    assert {r["who"] for r in entry["records"]} == {"kinloop"}
+    assert {r["who"] for r in entry["records"]} == {"kinloop", "kinloop robot"}
     assert {r["mode"] for r in entry["records"]} == {CALL, ONE, ALL}
     rows = peer_tables.forward_table({"four_bar": entry}).rows
     assert "none is installed" in rows[0][-1]
@@ -31,7 +31,11 @@ def test_every_question_gives_records(alone, effort):
     asked = {(r["quantity"], r["mode"]) for r in entry["records"]}
     assert asked == {
         *(("forward dynamics", mode) for mode in (CALL, ONE, ALL)), *(("step", mode) for mode in (CALL, ONE, ALL)),
-        ("inverse dynamics", CALL), ("mass matrix", CALL), ("Delassus matrix of 1 points", CALL),
+        ("inverse dynamics", CALL), ("mass matrix", CALL), ("frame Jacobian", CALL),
+        ("Delassus matrix of 1 points", CALL),
     }  # fmt: skip
+    both = {(r["quantity"], r["who"]) for r in entry["records"] if r["mode"] == CALL}
+    for quantity in ("forward dynamics", "inverse dynamics", "mass matrix", "frame Jacobian"):
+        assert {(quantity, "kinloop"), (quantity, "kinloop robot")} <= both
     assert all(r["error"] < 1e-9 for r in entry["records"] if r["quantity"] != "step")
     assert (entry["nv"], entry["bodies"], entry["closures"]) == (2, 2, 0)

@@ -39,3 +39,14 @@ def test_pinocchio_gears_are_mimic_joints():
     assert relative_error(rnea.result(), robot.inverse_dynamics(x.q, x.v, a, method="dense_kkt")) < 1e-12
     (crba,) = peers_pinocchio.mass_peers(x)
     assert relative_error(crba.result(), robot.mass_matrix(x.q, method="dense_kkt")) < 1e-12
+
+
+@pytest.mark.parametrize("make", [lambda: robots.load("serial_chain", links=5), lambda: robots.load("jvrc1_urdf")])
+def test_jacobians_of_frames_agree(make):
+    x = make_problem(make())
+    if x.robot.mechanism.closures:
+        assert peers_pinocchio.jacobian_peers(x, x.robot.frame_names[-1]) == []
+        return
+    for frame in (x.robot.frame_names[0], x.robot.frame_names[-1]):
+        (peer,) = peers_pinocchio.jacobian_peers(x, frame)
+        np.testing.assert_allclose(peer.result(), x.robot.frame_jacobian(x.q, frame), atol=1e-12)

@@ -78,6 +78,19 @@ def probe(dtype: str, at_end: bool, plant: str) -> None:
         with mock.patch.object(np, "empty", lambda shape, dtype=float: guarded(EMPTY(shape, dtype), at_end)):
             check_calls(kernel, inputs, at_end)
             check_steps(kernel, inputs, at_end)
+    check_single(dtype, at_end)
+
+
+def check_single(dtype: str, at_end: bool) -> None:
+    """The only output of one state is written in place; a guarded builtin reads inputs once more."""
+    for n in (1, 3, 4, 5, 7, 8, 9, 70):
+        kernel = compile_function(sc.trace(lambda x: {"y": 2.0 * x}, {"x": n}), dtype=dtype, cache=False)
+        x = guarded(np.arange(n, dtype=dtype), at_end)
+        fast = kernel.guarded(kernel, [1e12])
+        for given in (x, guarded(x[None], at_end)):
+            out = guarded(np.zeros_like(given), at_end)
+            for result in (kernel(given, out), kernel(given), kernel(given, out=out, threads=1), fast(given)):
+                np.testing.assert_array_equal(result, 2 * given)
 
 
 def check_calls(kernel: Kernel, inputs: list[np.ndarray], at_end: bool) -> None:

@@ -3,7 +3,7 @@
 | module | what is there |
 |---|---|
 | `timing` | fair timing: one core, contenders in turn, the best of many short turns; `Effort`, `machine` |
-| `contenders` | calls of our kernels as they are timed; records of what was measured |
+| `contenders` | calls of our robots and kernels as they are timed; records of what was measured |
 | `peers` | the other libraries: a robot at a state, what they are called with, loop joints as they take them |
 | `peers_pinocchio`, `peers_mujoco` | a robot in Pinocchio, in MuJoCo, and the calls of theirs that are timed |
 | `model_files` | robots of files from elsewhere: the example-robot-data wheel, the MuJoCo Menagerie |

@@ -1,4 +1,4 @@
-"""What is timed: calls of our kernels with ready arrays, beside those of the peers; each gives a record.
+"""What is timed: calls of our robots and of our kernels with ready arrays, beside those of the peers; each a record.
 
 A record is {quantity, mode, who, us, error}: microseconds per state (per step for the quantity "step"), and the
 relative error against dense_kkt where the answer can be read.
@@ -15,18 +15,26 @@ from kinloop.bench.peers import Peer
 from kinloop.bench.timing import Effort, one_core, seconds_per_call
 from kinloop.scalar import Array
 
+KERNEL, ROBOT = "kinloop", "kinloop robot"
+"""Who we are in a record: a kernel with inputs and outputs ready, or a method of a robot."""
+
 CALL, ONE, ALL = "one call", "batch, one core", "batch, all cores"
 """Modes of a record."""
 
 
-def one_call(kernel: Callable[..., Any], inputs: Sequence[Array], name: str = "kinloop") -> Peer:
+def one_call(kernel: Callable[..., Any], inputs: Sequence[Array], name: str = KERNEL) -> Peer:
     """A kernel called for one state, with inputs and outputs ready."""
     arguments = (*inputs, *(np.array(x) for x in _as_tuple(kernel(*inputs))))
     return Peer(name, lambda: kernel(*arguments), lambda: np.array(_as_tuple(kernel(*inputs))[0]))
 
 
+def robot_call(call: Callable[[], Array]) -> Peer:
+    """A method of a robot called for one state: what users write first."""
+    return Peer(ROBOT, call, call)
+
+
 def batch_call(
-    kernel: Callable[..., Any], inputs: Sequence[Array], batch: int, threads: int | None = 1, name: str = "kinloop"
+    kernel: Callable[..., Any], inputs: Sequence[Array], batch: int, threads: int | None = 1, name: str = KERNEL
 ) -> Peer:
     """A kernel called for a batch of equal states, with inputs and outputs ready."""
     many = [np.repeat(x[None], batch, axis=0) for x in inputs]

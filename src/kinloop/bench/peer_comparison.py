@@ -11,7 +11,7 @@ import numpy as np
 from kinloop import sim
 from kinloop.algorithms.constrained.motion_constraints import Point
 from kinloop.bench import peers_mujoco, peers_pinocchio
-from kinloop.bench.contenders import ALL, CALL, ONE, batch_call, one_call, timed
+from kinloop.bench.contenders import ALL, CALL, KERNEL, ONE, batch_call, one_call, robot_call, timed
 from kinloop.bench.peers import Peer, Problem, make_problem
 from kinloop.bench.timing import Effort
 from kinloop.errors import KinloopError
@@ -28,7 +28,9 @@ def forward(x: Problem, effort: Effort) -> list[dict[str, Any]]:
     exact = x.robot.forward_dynamics(x.q, x.v, x.tau, method="dense_kkt")
     kernel, inputs = x.robot.compile("forward_dynamics"), [x.q, x.v, x.tau]
     quantity = "forward dynamics"
-    calls = [one_call(kernel, inputs), *peers_pinocchio.forward_peers(x), *peers_mujoco.forward_peers(x)]
+    robot, q, v, tau = x
+    ours = [one_call(kernel, inputs), robot_call(lambda: robot.forward_dynamics(q, v, tau))]
+    calls = [*ours, *peers_pinocchio.forward_peers(x), *peers_mujoco.forward_peers(x)]
     out = timed(quantity, CALL, calls, exact, effort)
     for mode, threads, states in ((ONE, 1, effort.batch), (ALL, None, MANY * effort.batch)):
         batch = [batch_call(kernel, inputs, states, threads), *peers_pinocchio.batch_peers(x, threads)]
@@ -37,14 +39,21 @@ def forward(x: Problem, effort: Effort) -> list[dict[str, Any]]:
 
 
 def inverse(x: Problem, effort: Effort) -> list[dict[str, Any]]:
-    """Inverse dynamics and the mass matrix, one call."""
-    a = np.random.default_rng(2).normal(size=x.robot.nv)
-    exact = x.robot.inverse_dynamics(x.q, x.v, a, method="dense_kkt")
-    ours = one_call(x.robot.compile("inverse_dynamics"), [x.q, x.v, a])
-    out = timed("inverse dynamics", CALL, [ours, *peers_pinocchio.inverse_peers(x, a)], exact, effort)
-    M = x.robot.mass_matrix(x.q, method="dense_kkt")
-    ours = one_call(x.robot.compile("mass_matrix"), [x.q])
-    return out + timed("mass matrix", CALL, [ours, *peers_pinocchio.mass_peers(x)], M, effort)
+    """Inverse dynamics, the mass matrix and the Jacobian of the last frame, one call."""
+    robot, q, v, _ = x
+    frame = robot.frame_names[-1]
+    a = np.random.default_rng(2).normal(size=robot.nv)
+    exact = robot.inverse_dynamics(q, v, a, method="dense_kkt")
+    ours = one_call(robot.compile("inverse_dynamics"), [q, v, a])
+    front = robot_call(lambda: robot.inverse_dynamics(q, v, a))
+    out = timed("inverse dynamics", CALL, [ours, front, *peers_pinocchio.inverse_peers(x, a)], exact, effort)
+    M = robot.mass_matrix(q, method="dense_kkt")
+    ours, front = one_call(robot.compile("mass_matrix"), [q]), robot_call(lambda: robot.mass_matrix(q))
+    out += timed("mass matrix", CALL, [ours, front, *peers_pinocchio.mass_peers(x)], M, effort)
+    J = Robot.from_tree(robot.tree, backend="numpy").frame_jacobian(q, frame)
+    ours = one_call(robot.compile("frame_jacobian", frames=[frame]), [q])
+    front = robot_call(lambda: robot.frame_jacobian(q, frame))
+    return out + timed("frame Jacobian", CALL, [ours, front, *peers_pinocchio.jacobian_peers(x, frame)], J, effort)
 
 
 def delassus(x: Problem, frames: list[str], effort: Effort) -> list[dict[str, Any]]:
@@ -67,7 +76,7 @@ def step(x: Problem, effort: Effort) -> list[dict[str, Any]]:
     def ours(states: int, threads: int | None) -> Peer:
         state = simulator.state(*(np.repeat(y[None], states, axis=0) for y in (x.q, x.v)))
         options: dict[str, Any] = {"steps": STEPS, "record": ["q"], "every": STEPS, "threads": threads}
-        return Peer("kinloop", lambda: simulator.rollout(controls=None, state=state, **options), None, states * STEPS)
+        return Peer(KERNEL, lambda: simulator.rollout(controls=None, state=state, **options), None, states * STEPS)
 
     x = x._replace(tau=np.zeros_like(x.tau))
     out = timed("step", CALL, [ours(1, 1), *peers_mujoco.step_peers(x)], None, effort)
@@ -82,8 +91,8 @@ def compare(
 ) -> dict[str, Any]:
     """All records of a robot, and what must be known to read them.
 
-    Forward dynamics always; with `trees` also inverse dynamics and the mass matrix, with `points` the Delassus matrix
-    of so many points, with `steps` simulated steps.
+    Forward dynamics always; with `trees` also inverse dynamics, the mass matrix and a Jacobian, with `points` the
+    Delassus matrix of so many points, with `steps` simulated steps.
     """
     robot = make()
     x = make_problem(robot)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from kinloop import robots
-from kinloop.bench.contenders import CALL, ONE
+from kinloop.bench.contenders import CALL, KERNEL, ONE
 from kinloop.bench.number_format import digits, magnitude, ratio
 from kinloop.bench.peer_comparison import compare
 from kinloop.bench.peer_tables import pick
@@ -39,7 +39,7 @@ def curves(data: dict[str, Any], name: str) -> dict[str, tuple[list[int], list[f
         chain, n = label.rsplit(" ", 1)
         if chain != name:
             continue
-        points = [(f"{r['who']}" if r["who"] != "kinloop" else "kinloop, one call", r["us"]) for r in
+        points = [(f"{r['who']}" if r["who"] != KERNEL else "kinloop, one call", r["us"]) for r in
                   pick(entry, "forward dynamics", CALL)]  # fmt: skip
         points.append(("kinloop, batch", pick(entry, "forward dynamics", ONE)[0]["us"]))
         for who, us in points:

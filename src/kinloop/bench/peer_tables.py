@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kinloop import robots
-from kinloop.bench.contenders import ALL, CALL, ONE
+from kinloop.bench.contenders import ALL, CALL, KERNEL, ONE, ROBOT
 from kinloop.bench.model_files import TREES, available_trees, menagerie_robots, tree_robot
 from kinloop.bench.number_format import digits, magnitude, ratio
 from kinloop.bench.peer_comparison import compare
@@ -43,8 +43,15 @@ def menagerie_tasks(effort: Effort, folder: Path) -> dict[str, Callable[[], Any]
 
 
 def pick(entry: dict[str, Any], quantity: str, mode: str) -> list[dict[str, Any]]:
-    """Records of a question, ours first."""
-    return [r for r in entry["records"] if r["quantity"] == quantity and r["mode"] == mode]
+    """Records of a question: our kernel's, then those of the peers."""
+    records = [r for r in entry["records"] if r["quantity"] == quantity and r["mode"] == mode]
+    return [r for r in records if r["who"] != ROBOT]
+
+
+def front(entry: dict[str, Any], quantity: str, mode: str = CALL) -> float | None:
+    """Microseconds of a call of the robot's method, None where it was not measured."""
+    found = (r["us"] for r in entry["records"] if (r["quantity"], r["mode"], r["who"]) == (quantity, mode, ROBOT))
+    return next(found, None)
 
 
 def show(data: dict[str, Any]) -> Section:
@@ -53,8 +60,10 @@ def show(data: dict[str, Any]) -> Section:
     tables += [t for t in (other_table(data), batch_table(data), step_table(data)) if t.rows]
     return Section(
         "Beside Pinocchio and MuJoCo",
-        "The same mechanism at the same state. Ratios say how many times longer the peer takes than kinloop; below 1 "
-        "the peer is faster. One call is from Python with ready arrays, on one core. Errors are against dense_kkt.",
+        "The same mechanism at the same state. Ratios say how many times longer the peer takes than kinloop's kernel; "
+        "below 1 the peer is faster. One call is from Python with ready arrays, on one core: of a method of the robot, "
+        "as users write it first, and of the kernel that `robot.compile` gives, with an array for its result. Errors "
+        "are against dense_kkt.",
         tables, [bars(data)], notes(data),
     )  # fmt: skip
 
@@ -65,7 +74,9 @@ def forward_table(data: dict[str, Any]) -> Table:
     for name, entry in data.items():
         ours, *others = pick(entry, "forward dynamics", CALL)
         batch = pick(entry, "forward dynamics", ONE)[0]
-        head = [name, str(entry["nv"]), digits(ours["us"]), digits(batch["us"]), magnitude(ours["error"])]
+        method = front(entry, "forward dynamics")
+        head = [name, str(entry["nv"]), digits(method), digits(ours["us"]), digits(batch["us"])]
+        head.append(magnitude(ours["error"]))
         if not others:
             rows.append([*head, "-", "-", "-", "-", "none can say it, or none is installed"])
         for p in others:
@@ -74,47 +85,54 @@ def forward_table(data: dict[str, Any]) -> Table:
             rows.append(
                 [*head, ratio(p["us"] / ours["us"]), p["who"], digits(p["us"]), magnitude(p["error"]), remark]
             )  # fmt: skip
-            head = ["", "", "", "", ""]
-    columns = ["robot", "nv", "kinloop call [µs]", "kinloop batch [µs]", "error", "ratio of calls", "peer", "[µs]",
-               "its error", "remark"]  # fmt: skip
+            head = [""] * 6
+    columns = ["robot", "nv", "robot call [µs]", "kernel call [µs]", "kernel batch [µs]", "error", "ratio of calls",
+               "peer", "[µs]", "its error", "remark"]  # fmt: skip
     return Table("Forward dynamics, one call", columns, rows)
 
 
 def _rows(data: dict[str, Any], wanted: Callable[[dict[str, Any]], bool]) -> list[list[str]]:
     rows = []
     for name, entry in data.items():
-        ours = {(r["quantity"], r["mode"]): r for r in entry["records"] if r["who"] == "kinloop"}
+        ours = {(r["quantity"], r["mode"]): r for r in entry["records"] if r["who"] == KERNEL}
         for r in entry["records"]:
-            if wanted(r) and r["who"] != "kinloop":
-                own = ours[r["quantity"], r["mode"]]
+            if wanted(r) and r["who"] not in (KERNEL, ROBOT):
+                own, method = ours[r["quantity"], r["mode"]], front(entry, r["quantity"], r["mode"])
                 rows.append(
                     [
-                        name, r["quantity"], r["mode"], ratio(r["us"] / own["us"]), digits(own["us"]), r["who"],
-                        digits(r["us"]), magnitude(own["error"]), magnitude(r["error"]),
+                        name, r["quantity"], r["mode"], ratio(r["us"] / own["us"]), digits(method), digits(own["us"]),
+                        r["who"], digits(r["us"]), magnitude(own["error"]), magnitude(r["error"]),
                     ]
                 )  # fmt: skip
     return rows
 
 
-COLUMNS = ["robot", "question", "mode", "ratio", "kinloop [µs]", "peer", "[µs]", "error", "its error"]
+COLUMNS = ["robot", "question", "mode", "ratio", "robot [µs]", "kernel [µs]", "peer", "[µs]", "error", "its error"]
 
 
 def other_table(data: dict[str, Any]) -> Table:
     """One call of whatever else was asked."""
     rows = _rows(data, lambda r: r["mode"] == CALL and r["quantity"] not in ("forward dynamics", "step"))
-    return Table("Inverse dynamics, mass matrix, Delassus matrix, one call", COLUMNS, rows)
+    return Table("Inverse dynamics, mass matrix, Jacobian, Delassus matrix, one call", COLUMNS, rows)
 
 
 def batch_table(data: dict[str, Any]) -> Table:
     """Forward dynamics of batches."""
     rows = _rows(data, lambda r: r["mode"] in (ONE, ALL) and r["quantity"] == "forward dynamics")
-    return Table("Forward dynamics of batches, per state", COLUMNS, rows)
+    return Table("Forward dynamics of batches, per state", *_without_robot(COLUMNS, rows))
 
 
 def step_table(data: dict[str, Any]) -> Table:
     """Simulated steps."""
-    rows = [r[:7] for r in _rows(data, lambda r: r["quantity"] == "step")]
-    return Table("Simulated steps of 1 ms without contact, per step", COLUMNS[:7], rows)
+    rows = [r[:8] for r in _rows(data, lambda r: r["quantity"] == "step")]
+    columns, rows = _without_robot(COLUMNS[:8], rows)
+    return Table("Simulated steps of 1 ms without contact, per step", columns, rows)
+
+
+def _without_robot(columns: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """A table without the column of the robot's methods, which are not measured there."""
+    k = columns.index("robot [µs]")
+    return columns[:k] + columns[k + 1 :], [row[:k] + row[k + 1 :] for row in rows]
 
 
 def bars(data: dict[str, Any]) -> Plot:
@@ -135,14 +153,15 @@ def notes(data: dict[str, Any]) -> list[str]:
     """Which peers are missing, where one is faster, what they can and cannot express."""
     out = [f"{text}; its columns are empty." for text in missing().values()]
     faster = [
-        f"{name}, {r['quantity']}, {r['mode']}: {r['who']} takes {digits(r['us'])} µs, kinloop {digits(own['us'])} µs"
+        f"{name}, {r['quantity']}, {r['mode']}: {r['who']} takes {digits(r['us'])} µs, "
+        f"{own['who']} {digits(own['us'])} µs"
         for name, entry in data.items()
         for own in entry["records"]
         for r in entry["records"]
-        if own["who"] == "kinloop" and r["who"] != "kinloop"
+        if own["who"] in (KERNEL, ROBOT) and r["who"] not in (KERNEL, ROBOT)
         and (r["quantity"], r["mode"]) == (own["quantity"], own["mode"]) and r["us"] < own["us"]
     ]  # fmt: skip
-    if not any(r["who"] != "kinloop" for entry in data.values() for r in entry["records"]):
+    if not any(r["who"] not in (KERNEL, ROBOT) for entry in data.values() for r in entry["records"]):
         out.append("No peer was measured: nothing here compares with one.")
     else:
         out.append(f"Where a peer is faster: {'; '.join(faster)}." if faster else "No peer is faster in any row.")

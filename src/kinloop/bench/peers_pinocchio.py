@@ -186,9 +186,10 @@ def inverse_peers(x: Problem, a: Array) -> list[Peer]:
         return []
     q, v, _ = _state(p, x)
     acceleration = (x.robot.spanning_jacobian(x.q) @ a)[p.v_from]
+    pin, model, data = p.pin, p.model, p.data
 
     def call() -> Any:
-        return p.pin.rnea(p.model, p.data, q, v, acceleration)
+        return pin.rnea(model, data, q, v, acceleration)
 
     return [Peer("pinocchio rnea", call, lambda: p.independent(np.array(call())))]
 
@@ -198,12 +199,32 @@ def mass_peers(x: Problem) -> list[Peer]:
     p = pinocchio_robot(x.robot)
     if p is None or x.robot.mechanism.loops:
         return []
-    q = x.q[p.q_from]
+    pin, model, data, q = p.pin, p.model, p.data, x.q[p.q_from]
 
     def call() -> Any:
-        return p.pin.crba(p.model, p.data, q)
+        return pin.crba(model, data, q)
 
     return [Peer("pinocchio crba", call, lambda: p.matrix(np.array(call())))]
+
+
+def jacobian_peers(x: Problem, frame: str) -> list[Peer]:
+    """The Jacobian of a frame in its own axes, trees only."""
+    p = pinocchio_robot(x.robot)
+    if p is None or x.robot.mechanism.closures:
+        return []
+    pin, model, (carrier, at) = p.pin, p.model, p.place(*x.robot.frame(frame))
+    index = model.addFrame(pin.Frame(frame, carrier, 0, at, pin.FrameType.OP_FRAME))
+    data, q = model.createData(), x.q[p.q_from]
+
+    def call() -> Any:
+        return pin.computeFrameJacobian(model, data, q, index)
+
+    def result() -> Array:
+        J = np.zeros((6, x.robot.n_spanning))
+        J[:, p.v_from] = np.array(call())[[3, 4, 5, 0, 1, 2]]  # Pinocchio's twists have the linear part first
+        return J[:, x.robot.tree.independent_dofs]
+
+    return [Peer("pinocchio computeFrameJacobian", call, result)]
 
 
 def held_constraints(p: PinocchioRobot, held: Sequence[MotionConstraint]) -> tuple[Any, Any]:

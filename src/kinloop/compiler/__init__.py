@@ -5,6 +5,7 @@ The two ways in, and what they hand out:
 - `make`: a kernel from a traced function, or from a recipe that is traced only if the cache does not have it;
 - `kernel`: the handle users call; it makes machine code when first needed, and exports;
 - `core`: a kernel's parts (signature, function, machine code), and what a call does with them;
+- `guards`: builtins that compute only what is beyond doubt;
 - `build`: from a function to object code, through the rooms below.
 
 The rooms, none of which knows another except that `emit` and `export` read plans:

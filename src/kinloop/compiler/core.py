@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinloop.compiler import cache, keys
+from kinloop.compiler.guards import guarded
 from kinloop.compiler.run import builtin
 from kinloop.compiler.run.arguments import non_finite, read_call
 from kinloop.compiler.run.host import host
@@ -94,6 +95,15 @@ class Core:
             head = builtin.make_builtin(self.variants[lanes].library.address("call"), head)
         self.builtin = head
         self.on_builtin(head)
+
+    def guarded(
+        self, other: Callable[..., Any], limits: Sequence[float], judge: Core | None, judged: int
+    ) -> Callable[..., Any]:
+        """See `Kernel.guarded`; where there are no builtins, and for single precision, `other` itself."""
+        if not builtin.usable() or self.signature.dtype != "float64":
+            return other
+        judges = None if judge is None else (judge.signature, judge.variant(1))
+        return guarded((self.signature, self.variant(1)), limits, judges, judged, other)
 
     def _make(self, lanes: int) -> Variant:
         file = self.key and keys.variant_key(self.key, self.target, self.signature.dtype, lanes)

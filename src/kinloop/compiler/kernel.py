@@ -123,6 +123,16 @@ class Kernel:
         self._core.variant(1)
         return self._core.builtin or self._core.call
 
+    def guarded(
+        self, other: Callable[..., Any], limits: Sequence[float], judge: Kernel | None = None, judged: int = 0
+    ) -> Callable[..., Any]:
+        """A builtin for one state in ready arrays that hands whatever is doubtful to `other`, with the same arguments.
+
+        Doubtful are numbers of an input beyond its limit, a first input for which one of the first `judged` outputs
+        of the kernel `judge` is above 1, outputs that are not finite, arguments behind the inputs that are not None.
+        """
+        return self._core.guarded(other, limits, None if judge is None else judge._core, judged)
+
     @property
     def function(self) -> Function:
         """The traced graph."""

@@ -18,6 +18,7 @@ from kinloop.compiler.abi import (
 )
 from kinloop.compiler.emit.ir import Value, Writer
 
+PARAMETERS = ("ptr %self", "ptr %args", "i64 %nargs", "ptr %kwnames")  # of the C function of a builtin
 INPUT = C_CONTIGUOUS | ALIGNED
 OUTPUT = C_CONTIGUOUS | ALIGNED | WRITEABLE
 
@@ -25,7 +26,7 @@ OUTPUT = C_CONTIGUOUS | ALIGNED | WRITEABLE
 class Argument:
     """Argument `k` of the builtin, which goes on at the label `slow` unless it is an array as expected."""
 
-    def __init__(self, writer: Writer, k: int, dtype: str, flags: int, slow: str) -> None:
+    def __init__(self, writer: Writer, k: Value, dtype: str, flags: int, slow: str) -> None:
         self.writer, self._slow = writer, slow
         self.object = writer.load("ptr", writer.offset("%args", k, "ptr"), 8)
         is_array = writer.compare("eq", self._field(TYPE), f"@{symbol('ndarray')}", "ptr")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 from kinloop.compiler.emit.array_table import entry, read_rows, write_rows
-from kinloop.compiler.emit.ir import Module
+from kinloop.compiler.emit.ir import Module, Writer
 from kinloop.compiler.emit.kernel_layout import Layout
 from kinloop.compiler.emit.lane_arithmetic import any_lane, lane_bits
 from kinloop.compiler.emit.lane_transfer import alarmed
+from kinloop.compiler.emit.stages import run_stages
 
 
 def write_batch(module: Module, layout: Layout) -> None:
@@ -42,7 +43,8 @@ def _write_store_group(module: Module, layout: Layout) -> None:
         places = []
         for array in layout.wanted:
             places.append(entry(w, array))
-            write_rows(w, layout, array, *places[-1])
+            if not _in_place(layout):
+                write_rows(w, layout, array, *places[-1])
         some_bad = w.compare("ne", "%bad", 0)
         with w.when(some_bad) as spoilt, w.count(0, layout.lanes, carry=[("i64", -1)]) as lane:
             own = w.new(f"trunc i64 {w.integer('lshr', '%bad', lane.index)} to i1")
@@ -55,6 +57,19 @@ def _write_store_group(module: Module, layout: Layout) -> None:
             new = w.integer("and", hit, w.compare("slt", first, 0), "i1")
             lane.following = [w.select(new, "i64", lane.index, first)]
         w.ret("i64", spoilt.merge("i64", lane.results[0], -1))
+
+
+def _in_place(layout: Layout) -> bool:
+    """Whether stages write outputs where they belong, and not to slots: the only output of one state."""
+    return layout.lanes == 1 and len(layout.outputs) == 1
+
+
+def _own_place(w: Writer, layout: Layout, row: str) -> str:
+    """Where stages write the outputs of a row, if that is not their slots."""
+    if not _in_place(layout):
+        return ""
+    base, stride = entry(w, layout.wanted[0])
+    return w.offset(base, w.integer("mul", row, stride))
 
 
 def _write_fill(module: Module, layout: Layout) -> None:
@@ -75,7 +90,7 @@ def _write_batch(module: Module, layout: Layout) -> None:
         with w.count("%start", "%stop", layout.lanes, [("i64", -1)], at_least_once=True) as group:
             row, (first,) = f"i64 {group.index}", group.carried
             bad = w.call("i64", "load_group", row, f"i64 {last}", "ptr %table", "ptr %scratch")
-            w.call("void", "run", "ptr %scratch")
+            run_stages(w, layout, out=_own_place(w, layout, group.index))
             left = w.integer("sub", "%stop", group.index)
             lane = w.call("i64", "store_group", row, f"i64 {left}", f"i64 {bad}", "ptr %table", "ptr %scratch")
             clean, known = w.compare("slt", lane, 0), w.compare("sge", first, 0)

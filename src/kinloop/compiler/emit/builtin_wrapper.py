@@ -11,21 +11,21 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kinloop.compiler.abi import CACHE_LINE, DATA, TYPE_NUMBER, symbol
-from kinloop.compiler.emit.argument_checks import INPUT, OUTPUT, Argument
+from kinloop.compiler.emit.argument_checks import INPUT, OUTPUT, PARAMETERS, Argument
 from kinloop.compiler.emit.array_table import ENTRY, write_entry
 from kinloop.compiler.emit.ir import LIKELY, Module, Value, Writer
 from kinloop.compiler.emit.kernel_layout import Layout
 from kinloop.compiler.emit.lane_arithmetic import lane_bits
 from kinloop.compiler.emit.lane_transfer import alarmed
+from kinloop.compiler.emit.stages import run_stages
 
 _STACK_LIMIT = 1 << 16  # bytes of scratch kept on the stack of one call
-_PARAMETERS = ("ptr %self", "ptr %args", "i64 %nargs", "ptr %kwnames")
 
 
 def write_builtin(module: Module, layout: Layout, scratch: int, most: int) -> None:
     """@call on one state, or on at most `most` rows; `scratch` is the size of the scratch array in bytes."""
     _declare(module, layout.dtype)
-    with module.function("ptr", "call", *_PARAMETERS, public=True) as w:
+    with module.function("ptr", "call", *PARAMETERS, public=True) as w:
         call = _Call(w, layout, scratch)
         if layout.lanes == 1:
             _write_one_state(call)
@@ -172,7 +172,7 @@ class _Call:
         w.ret("ptr", result)
         w.block(self.slow)
         self._free()
-        w.ret("ptr", w.call("ptr", symbol("PyObject_Vectorcall"), *_PARAMETERS))
+        w.ret("ptr", w.call("ptr", symbol("PyObject_Vectorcall"), *PARAMETERS))
 
     def require_clean(self, clean: str, outputs: Sequence[_Output]) -> None:
         """Take the slow way, without new outputs, unless all numbers were finite."""
@@ -187,7 +187,7 @@ class _Call:
 
 
 def _write_one_state(call: _Call) -> None:
-    """Inputs to slots by @take, @run, outputs from slots by @give."""
+    """Inputs to slots by @take, @run; a single output is written in place, several come from slots by @give."""
     w, layout, register = call.writer, call.layout, call.layout.register
     inputs = []
     for k, n in enumerate(layout.inputs):
@@ -202,10 +202,13 @@ def _write_one_state(call: _Call) -> None:
     bad = lane_bits(w, register, alarmed(w, register, alarm))
     w.require(w.compare("eq", bad, 0, f"i{register.width}"), otherwise=call.slow)
     outputs = call.outputs([], [])
-    w.call("void", "run", f"ptr {call.scratch}")
-    for array, output in zip(layout.wanted, outputs, strict=True):
-        slots = w.offset(call.scratch, array.slot, register.real)
-        w.call("void", "give", f"ptr {output.data}", f"i64 {array.size}", f"ptr {slots}")
+    if len(outputs) == 1:
+        run_stages(w, layout, call.scratch, outputs[0].data)
+    else:
+        run_stages(w, layout, call.scratch)
+        for array, output in zip(layout.wanted, outputs, strict=True):
+            slots = w.offset(call.scratch, array.slot, register.real)
+            w.call("void", "give", f"ptr {output.data}", f"i64 {array.size}", f"ptr {slots}")
     call.finish(outputs)
 
 

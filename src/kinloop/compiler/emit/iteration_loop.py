@@ -11,6 +11,7 @@ from __future__ import annotations
 from kinloop.compiler.emit.array_table import entry, read_rows, write_rows
 from kinloop.compiler.emit.ir import Module, Writer
 from kinloop.compiler.emit.kernel_layout import Array, Layout
+from kinloop.compiler.emit.stages import run_stages
 
 
 def write_iterate(module: Module, layout: Layout) -> None:
@@ -66,7 +67,7 @@ def _write_iterate(module: Module, layout: Layout) -> None:
             w.call("i64", "load_group", row, last, "ptr %table", "ptr %scratch")
             with w.count(0, "%steps", at_least_once=True) as step:
                 _read_stepped(w, layout, steps, step.index, row, last)
-                w.call("void", "run", "ptr %scratch")
+                run_stages(w, layout)
                 _record(w, layout, steps, step.index, row, left)
                 for array, slot in zip(layout.wanted, slots, strict=True):
                     with w.when(w.compare("sge", slot, 0)):

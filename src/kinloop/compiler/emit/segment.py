@@ -1,4 +1,4 @@
-"""One segment of a plan as an LLVM function of the scratch array."""
+"""One segment of a plan as an LLVM function of the scratch array and of where the plan's outputs lie."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ _EXTREME = {"minimum": "olt", "maximum": "ogt"}
 _COMPARE = {"lt": "olt", "le": "ole"}
 _JOIN = ("and", "or")
 TRUTHS = (*_COMPARE, *_JOIN, "not")  # operations that answer yes or no
+STAGE = ("ptr noalias %scratch", "ptr noalias %out")  # what the function of a stage takes
 
 
 def write_segment(module: Module, name: str, plan: Plan, segment: Segment, vector: Vector) -> None:
-    """@name(scratch): the operations of a segment in order, each value stored where others look for it."""
-    with module.function("void", name, "ptr noalias %scratch") as w:
+    """@name(scratch, out): the operations of a segment in order, each value stored where others look for it."""
+    with module.function("void", name, *STAGE) as w:
         if segment.gate is None:
             _SegmentWriter(w, plan, vector).write(segment)
         else:
@@ -57,6 +58,9 @@ class _SegmentWriter:
             self._store(x, slot)
 
     def _address(self, slot: int) -> str:
+        output = slot - self.plan.n_in
+        if 0 <= output < self.plan.n_out:
+            return self.writer.offset("%out", output * self.vector.size)
         return self.writer.offset("%scratch", slot * self.vector.size)
 
     def _store(self, x: Operand, slot: int) -> None:

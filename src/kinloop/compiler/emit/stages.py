@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from kinloop.compiler.emit.ir import Module
+from kinloop.compiler.emit.ir import Module, Writer
 from kinloop.compiler.emit.kernel_layout import Layout
 from kinloop.compiler.emit.lane_arithmetic import any_nonzero
 from kinloop.compiler.emit.lane_calls import LANE_CALLS, write_lane_call
-from kinloop.compiler.emit.segment import write_segment
+from kinloop.compiler.emit.segment import STAGE, write_segment
 from kinloop.compiler.emit.sincos import write_angles
 from kinloop.compiler.emit.vector_type import Vector
 from kinloop.compiler.plan.stage_types import Angles, Plan, Repeat, Segment
 
 
 def write_stages(module: Module, plan: Plan, layout: Layout, fma: bool) -> None:
-    """@run(scratch), all stages of a plan one after the other, and what it calls."""
+    """@run(scratch, out), all stages of a plan one after the other, and what it calls.
+
+    The plan's outputs are written to `out`, which may be their slots of the scratch array or an array of a user.
+    """
     names: dict[int, list[str]] = {}
     _write_plan(module, plan, layout, names)
     used = {op for p in _all_plans(plan) for op, _ in p.operations.values()}
@@ -22,10 +25,16 @@ def write_stages(module: Module, plan: Plan, layout: Layout, fma: bool) -> None:
             write_lane_call(module, layout.vector, name)
     if used & {"sin", "cos"}:
         write_angles(module, layout.register, fma)
-    with module.function("void", "run", "ptr %scratch") as w:
+    with module.function("void", "run", "ptr %scratch", "ptr %out") as w:
         for name in names[id(plan)]:
-            w.call("void", name, "ptr %scratch")
+            w.call("void", name, "ptr %scratch", "ptr %out")
         w.ret()
+
+
+def run_stages(w: Writer, layout: Layout, scratch: str = "%scratch", out: str = "") -> None:
+    """Call @run, with the outputs to `out`, or to their slots."""
+    out = out or w.offset(scratch, sum(layout.inputs), layout.vector.type)
+    w.call("void", "run", f"ptr {scratch}", f"ptr {out}")
 
 
 def _all_plans(plan: Plan) -> list[Plan]:
@@ -53,7 +62,7 @@ def _write_plan(module: Module, plan: Plan, layout: Layout, names: dict[int, lis
 def _write_angles_stage(module: Module, name: str, stage: Angles, layout: Layout) -> None:
     """For one state, a block of its angles at a time; for W states, one angle of each."""
     blocks = stage.count if layout.lanes > 1 else -(-stage.count // layout.block_width)
-    with module.function("void", name, "ptr noalias %scratch") as w:
+    with module.function("void", name, *STAGE) as w:
         places = [w.offset("%scratch", slot * layout.vector.size) for slot in (stage.at, stage.sin, stage.cos)]
         w.call("void", "angles", *[f"ptr {place}" for place in places], f"i64 {blocks}")
         w.ret()
@@ -62,14 +71,14 @@ def _write_angles_stage(module: Module, name: str, stage: Angles, layout: Layout
 def _write_repeat(module: Module, name: str, stage: Repeat, vector: Vector, body: list[str]) -> None:
     """A loop: the body's stages, then its outputs back to its first inputs."""
     T, align = vector.type, vector.align
-    with module.function("void", name, "ptr noalias %scratch") as w:
+    with module.function("void", name, *STAGE) as w:
         base = w.offset("%scratch", stage.base * vector.size)
+        out = w.offset(base, stage.body.n_in, T)
         with w.count(0, stage.rounds) as loop:
             if stage.gate is not None:
                 loop.leave_unless(any_nonzero(w, vector, base, stage.gate))
             for stage_name in body:
-                w.call("void", stage_name, f"ptr {base}")
-            out = w.offset(base, stage.body.n_in, T)
+                w.call("void", stage_name, f"ptr {base}", f"ptr {out}")
             with w.count(0, stage.carried) as k:
                 x = w.load(T, w.offset(out, k.index, T), align)
                 w.store(T, x, w.offset(base, k.index, T), align)

@@ -102,8 +102,8 @@ def _words() -> tuple[int, int]:
     return _forever(b"kernel\0"), _forever(b"A compiled kernel.\0")
 
 
-def make_builtin(address: int, slow: Callable[..., Any]) -> Callable[..., Any]:
-    """A builtin whose C function is at `address`; what it does not expect it hands to `slow`.
+def make_builtin(address: int, slow: object) -> Callable[..., Any]:
+    """A builtin whose C function is at `address` and gets `slow`, to whom it hands what it does not expect, as `self`.
 
     A builtin looks into its definition even as it is freed, and the garbage collector frees what hangs together
     in any order: definitions (32 bytes) stay for good.

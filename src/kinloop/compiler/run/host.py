@@ -69,7 +69,7 @@ def _register_symbols() -> None:
     libm = _libm()
     addresses = {name: _address(getattr(libm, name)) for name in LIBM}
     addresses |= {name: _address(getattr(ctypes.pythonapi, name)) for name in PYTHON}
-    addresses |= {"PyArray_New": array_constructor(), "ndarray": id(np.ndarray)}
+    addresses |= {"PyArray_New": array_constructor(), "ndarray": id(np.ndarray), "None": id(None)}
     addresses |= {dtype: id(np.dtype(dtype)) for dtype in TYPE_NUMBER}
     for name, address in addresses.items():
         llvm.add_symbol(symbol(name), address)

@@ -21,7 +21,7 @@ class Variant:
     """Machine code that computes `lanes` states side by side."""
 
     def __init__(self, code: bytes, metadata: Mapping[str, Any], target: Target) -> None:
-        self.lanes, self._scratch_bytes = int(metadata["lanes"]), int(metadata["scratch"])
+        self.lanes, self.scratch_bytes = int(metadata["lanes"]), int(metadata["scratch"])
         if int(metadata["code"]) != len(code):
             raise ValueError("metadata of another kernel")
         self.library = Library(code, target)
@@ -54,7 +54,7 @@ class Variant:
         """The address of this thread's scratch array, on a cache line."""
         own = self._local
         if not hasattr(own, "address"):
-            own.memory = np.empty(self._scratch_bytes + CACHE_LINE, dtype=np.uint8)
+            own.memory = np.empty(self.scratch_bytes + CACHE_LINE, dtype=np.uint8)
             own.address = data_address(own.memory) + (-data_address(own.memory)) % CACHE_LINE
         address: int = own.address
         return address
