@@ -63,6 +63,29 @@ def test_open_loops_are_refused_by_every_quantity(four_bar: kl.Robot) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_loops_may_be_open_by_a_hundredth_of_a_millimetre(backend: str) -> None:
+    robot = kl.Robot(kl.robots.mechanism("four_bar"), backend=backend)
+    q, v = robot.random_state(0)
+    aside = np.array([0.0, 1e-6, 0.0])
+    by_one = float(np.max(robot.loop_error(q + aside)))
+    for opening in (0.8e-5, 1.2e-5):
+        opened = q + aside * (opening / by_one)
+        assert np.max(robot.loop_error(opened)) == pytest.approx(opening, rel=1e-3)
+        if opening < 1e-5:
+            robot.check_closed(opened)
+            assert np.all(np.isfinite(robot.forward_dynamics(opened, v, v)))
+            assert kl.Simulator(robot).state(opened, v).ok
+        else:
+            for call in (
+                lambda x: robot.check_closed(x),
+                lambda x: robot.forward_dynamics(x, v, v),
+                lambda x: kl.Simulator(robot).state(x, v),
+            ):
+                with pytest.raises(LoopNotClosed, match=r"loop 'pin' is open by 1\.2e-05 m"):
+                    call(opened)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_the_batch_row_at_fault_is_named(backend: str) -> None:
     robot = kl.Robot(kl.robots.mechanism("four_bar"), backend=backend)
     Q = np.array([robot.random_state(k)[0] for k in range(5)])

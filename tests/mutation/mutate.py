@@ -30,7 +30,7 @@ ROOMS = ("viewer", "sim")
 LEFT_OUT = re.compile(
     r"BinaryOperator_BitOr_|UnaryOperator_Delete|Operator_(?!Bit)[A-Za-z]+_(BitOr|BitAnd|BitXor|LShift|RShift|Invert)$"
 )
-"""Names of operators whose mutants say nothing: of `int | None` in annotations, which nobody evaluates, and those that put
+"""Operators whose mutants say nothing: those of `int | None` in annotations, which nobody evaluates, and those that put
 bit operators between floating-point numbers, which raise an error in whatever test comes first."""
 
 
@@ -63,7 +63,9 @@ def main() -> None:
     parser.add_argument("--sample", type=int, help="how many mutants, at random; all if left out")
     parser.add_argument("--each", type=int, help="how many mutants of every module, at random; all if left out")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--timeout", type=float, default=180.0, help="seconds after which a test run is ended, undecided")
+    parser.add_argument(
+        "--timeout", type=float, default=180.0, help="seconds after which a test run is ended, undecided"
+    )
     args = parser.parse_args()
     chosen = args.modules or modules_of(args.room)
     with tempfile.TemporaryDirectory() as folder:

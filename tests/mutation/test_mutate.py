@@ -1,6 +1,8 @@
 """Mutants of a module are tried on the tests that could notice them."""
 
-from tests.mutation.mutate import REPOSITORY, ROOMS, find_tests, modules_of
+from types import SimpleNamespace
+
+from tests.mutation.mutate import LEFT_OUT, REPOSITORY, ROOMS, draw, find_tests, modules_of
 
 
 def test_every_module_has_tests_that_could_notice_a_mutant():
@@ -18,3 +20,23 @@ def test_tests_are_those_of_the_name_and_those_that_import():
     ]
     assert find_tests("viewer", "mesh_worker.py") == ["tests/viewer/test_mesh_files.py"]
     assert "tests/sim/contact/test_solver.py" in find_tests("sim", "contact/solver.py")
+
+
+def test_mutants_are_drawn_from_every_module_alike():
+    mutants = [
+        SimpleNamespace(module_path=path, at=k)
+        for path, n in (("a.py", 50), ("b.py", 1), ("c.py", 9))
+        for k in range(n)
+    ]
+    drawn = draw(mutants, None, 3, seed=0)
+    assert [m.module_path for m in drawn] == ["a.py"] * 3 + ["b.py"] + ["c.py"] * 3
+    assert drawn == draw(mutants, None, 3, seed=0) != draw(mutants, None, 3, seed=1)
+    assert draw(mutants, None, None, seed=0) == mutants and len(draw(mutants, 7, None, seed=0)) == 7
+    assert len(draw(mutants, 5, 3, seed=0)) == 5
+
+
+def test_mutants_that_say_nothing_are_left_out():
+    left = ("ReplaceBinaryOperator_BitOr_Add", "ReplaceBinaryOperator_Mul_BitXor", "ReplaceUnaryOperator_USub_Invert")
+    tried = ("ReplaceBinaryOperator_BitAnd_BitOr", "ReplaceBinaryOperator_Mul_Div", "ReplaceUnaryOperator_USub_UAdd")
+    assert all(LEFT_OUT.search(f"core/{name}") for name in left)
+    assert not any(LEFT_OUT.search(f"core/{name}") for name in (*tried, "NumberReplacer"))

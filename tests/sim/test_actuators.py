@@ -134,20 +134,25 @@ def test_implicit_steps_add_the_armature_of_their_forces():
     assert with_armature(plain, none) is plain, "forces that do not depend on the motion add none"
 
 
-def test_a_servo_adds_no_armature_where_it_will_be_at_its_limit():
+@pytest.mark.parametrize("gear", [1.0, 4.0])
+def test_a_servo_adds_no_armature_where_it_will_be_at_its_limit(gear):
+    """Limit and target are on the motor's side of the gear, position and rate on the other."""
     h, limit = 1e-2, 3.0
-    drive = make_drive(slide().tree, [Motor("cart_joint", "position", kp=50.0, kd=2.0, limit=limit)])
+    drive = make_drive(slide().tree, [Motor("cart_joint", "position", kp=50.0, kd=2.0, limit=limit, gear=gear)])
 
     def added(target, qd=0.0, before=0.0):
         return float(
             implicit_armature(drive, np.zeros(1), np.array([qd]), np.array([before]), np.array([target]), h)[0]
         )
 
-    full = h * 2.0 + h**2 / 4 * 50.0
+    full = gear**2 * (h * 2.0 + h**2 / 4 * 50.0)
     assert added(0.9 * limit / 50.0) == pytest.approx(full) and added(1.1 * limit / 50.0) == 0.0
     assert added(-1.1 * limit / 50.0) == 0.0
-    assert added(0.0, qd=2.0) == 0.0, "braking needs more than it has"
-    assert added(0.0, before=200.0) == 0.0, "at the end of this step it will"
+    most = limit / (gear * (2.0 + h * 50.0))  # the rate at which braking needs all that there is
+    assert added(0.0, qd=0.99 * most) == pytest.approx(full)
+    assert added(0.0, qd=1.01 * most) == 0.0, "braking needs more than it has"
+    assert added(0.0, before=0.99 * most / h) == pytest.approx(full)
+    assert added(0.0, before=1.01 * most / h) == 0.0, "at the end of this step it will"
 
 
 @pytest.mark.parametrize(

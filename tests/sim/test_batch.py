@@ -7,7 +7,10 @@ import pytest
 
 import kinloop as kl
 from kinloop.sim import Simulator, Status
+from kinloop.sim import batch as batch_module
+from kinloop.sim.reasons import judge
 from kinloop.sim.recorder import Recorder
+from kinloop.sim.status import Fault
 from kinloop.sim.stepper import LARGEST_TURN
 from tests.sim.mechanisms import pendulum, started
 
@@ -109,6 +112,21 @@ def test_a_diverged_row_is_frozen_and_touches_no_other():
     assert np.array_equal(r.q[0], alone.q) and np.array_equal(r.q[2], alone.q)
     assert np.all(np.isfinite(r.q[1])) and np.all(r.q[1, 25:] == r.q[1, -1])
     assert r.stopped[1] < 0.03 and np.isinf(r.stopped[0])
+
+
+def test_a_row_that_stops_tells_its_judge_what_was_tried(monkeypatch):
+    """The last good state, and the length of the shortest steps: 1.6 times as many parts each time, from 8 on."""
+    seen = []
+    monkeypatch.setattr(batch_module, "judge", lambda engine, stop: seen.append(stop) or judge(engine, stop))
+    sim = Simulator(pendulum(), 1e-3)
+    run = sim.rollout(np.array([0.3]), None, [1e14], steps=3)
+    (stop,) = seen
+    parts = 8
+    while parts <= 2**15:
+        parts = int(np.ceil(1.6 * parts))
+    assert stop.h == sim.dt / parts and stop.tried == f"with the step in {parts:,} parts"
+    assert stop.q == [0.3] and stop.qd == [0.0] and stop.fault in (Fault.FAST, Fault.BEYOND)
+    assert run.status.tolist() == [Status.DIVERGED]
 
 
 def pushed(name, torque, integrator, dt=1e-3, steps=20, seed=1, **options):

@@ -11,7 +11,7 @@ import pytest
 import kinloop as kl
 from kinloop.errors import KinloopError, LoopNotClosed, MethodError, ShapeError, SingularConfiguration
 from kinloop.sim import Plane, Simulator, State, Status
-from tests.sim.mechanisms import box_on, crank_rocker, level, pendulum, started
+from tests.sim.mechanisms import box_on, crank_rocker, level, parallelograms, pendulum, started, turned
 
 
 def test_a_state_is_made_of_independent_or_spanning_velocities():
@@ -43,6 +43,19 @@ def test_states_that_are_none_are_refused():
     flat = kl.robots.load("four_bar")
     with pytest.raises(SingularConfiguration, match=r"at q of row 1 the coordinates .* give the velocities .* as qd="):
         Simulator(flat).state(np.stack([flat.close(np.array([0.5, 0.5, -0.5])), np.zeros(3)]), np.ones(1))
+
+
+def test_runs_begin_beside_singular_configurations_but_not_at_them():
+    """A parallelogram is in line where its rockers lie level; its nearness is about the angle from there."""
+    robot = parallelograms(1)
+    sim = Simulator(robot)
+    for angle, allowed in ((1e-4, True), (1.2e-6, True), (0.6e-6, False), (0.0, False)):
+        q, qd = turned(robot, 0.5 * np.pi - angle, 0.0)
+        if allowed:
+            assert sim.state(q, qd=qd).ok
+        else:
+            with pytest.raises(SingularConfiguration, match=r"'parallelograms_1' has lost rank .* allowed above 1e-06"):
+                sim.state(q, qd=qd)
 
 
 def test_one_engine_serves_whatever_coordinates_are_independent():

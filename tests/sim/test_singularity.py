@@ -35,7 +35,18 @@ def test_near_misses_and_returns_are_none(phase, distance):
     assert not flagged(lambda t: distance) and not flagged(lambda t: 0.0)
 
 
+def test_passing_nearer_than_a_seventh_of_a_step_counts_as_passing_through():
+    """Steps are of length 0.1."""
+    phases = np.linspace(0.0, 1.0, 51)
+    assert any(flagged(lambda t, p=p: np.hypot(t - 0.1 * p, 0.1 / 8)) for p in phases)
+    assert not any(flagged(lambda t, p=p: np.hypot(t - 0.1 * p, 0.1 / 6.5)) for p in phases)
+    assert passes(0.3, 0.1, 0.1099) and not passes(0.3, 0.1, 0.1101), "5 percent more than what leads to zero"
+
+
 def test_accelerations_are_lost_near_a_singular_configuration_only():
+    assert is_blind(1e-4, 0.0101, 1e-3) and not is_blind(1e-4, 0.0099, 1e-3), (
+        "w h of 1e7 times the cube of the nearness"
+    )
     assert is_blind(1e-5, 1.0, 1e-3) and not is_blind(1e-2, 10.0, 1e-3)
     assert not is_blind(1e-5, 0.0, 1e-3), "what stands still has no velocity products"
     assert is_blind(2e-4, 100.0, 1e-3) and not is_blind(2e-4, 1e-3, 1e-3)

@@ -85,6 +85,16 @@ def test_a_row_stops_before_a_step_that_is_too_long_for_it(options, u, fault):
     assert stopped.fault == 0.0, "what a stopped row does not try, it does not fail in"
 
 
+def test_a_step_is_good_within_stated_bounds():
+    """Loops closed to 1e-14 by the next correction, a tenth of a radian at most, everything below 1e7."""
+    for options, u, bound in (({"correction": 1e-7}, 0.0, None), ({}, 0.1 / H, "turn"), ({}, 1e7, "speed")):
+        h = 1e-12 if bound == "speed" else H
+        for factor, good in ((0.99, True), (1.01, False)):
+            tried = {name: factor * x for name, x in options.items()}
+            watch = call(stepper(**tried), factor * u, qd=0.0, h=h)[1]
+            assert watch.status == (Status.RUNNING if good else Status.TOO_LONG), (bound, factor)
+
+
 def test_the_largest_values_so_far_are_kept():
     made = stepper()
     assert call(made, u=-0.9)[1].turning == pytest.approx(0.7)

@@ -85,6 +85,20 @@ def test_a_spinning_body_keeps_its_momentum_in_steps_with_impacts(e, joint):
     np.testing.assert_allclose(gained[hit], pushed[hit], atol=1e-6)
 
 
+@pytest.mark.parametrize("e", [0.0, 0.5])
+def test_impulses_of_stops_change_the_momentum_of_what_they_stop(e):
+    """A ball lands with a weight inside, which rests on a stop: the stop's impulse, with gravity, lifts the weight."""
+    b = kl.Builder("ball_with_a_weight")
+    b.body("ball", joint="free", mass=1.0, inertia=(0.004, 0.004, 0.004))
+    b.body("weight", "ball", joint="prismatic", axis="z", mass=0.5, inertia=(1e-3, 1e-3, 1e-3), lower=0.0, upper=1.0)
+    sim = Simulator(b.build(), 1e-3, ground=Plane(0.0, e), contacts=[ContactPoint("ball", radius=0.1)])
+    v = np.array([0, 0, 0, 0, 0, -2.0, 0.0])
+    run = sim.rollout(np.array([*level(0.11), 0.0]), v, steps=20, record=("v", "joint_impulse"))
+    speed = np.concatenate([[-2.0], run.v[:, 5] + run.v[:, 6]])
+    assert np.max(run.joint_impulse) > 0.9 * 0.5 * (1.0 + e) * 2.0
+    np.testing.assert_allclose(0.5 * np.diff(speed), run.joint_impulse[:, 0] - 0.5 * G * sim.dt, atol=1e-9)
+
+
 @pytest.mark.parametrize("e", [0.4, 1.0])
 def test_an_impact_returns_the_part_e_of_the_normal_velocity(e):
     run = ball(Plane(0.0, e)).rollout(level(0.1015), np.array([0, 0, 0, 0.3, 0, -2.0]), steps=1)
