@@ -15,6 +15,7 @@ VALUES = [
     "a" * 5000, "1 " * 4000, "${x}", "&lt;", "%s%n", "'; drop", "null", "1e-320", "-0.0", "2147483648",
     "99999999999999999999",
 ]  # fmt: skip
+NUMBERS = ["0", "-1", "1e-320", "1e-60", "1e9", "1e60", "-1e60", "1e300", "1e400", "nan", "-inf", "2147483648"]
 TAGS = [
     "link", "joint", "loop", "coupling", "loop_joint", "mimic", "inertia", "origin", "axis", "body", "geom", "equality",
     "connect", "include", "attach", "mesh", "weird_loop", "constraint", "gazebo", "model", "replicate", "freejoint",
@@ -54,6 +55,29 @@ def change_digit(root: ET.Element, rng: random.Random) -> None:
         text = list(node.attrib[key])
         text[rng.randrange(len(text))] = rng.choice("0123456789.-eE x")
         node.set(key, "".join(text))
+
+
+def change_number(root: ET.Element, rng: random.Random) -> None:
+    """One number among several, which leaves a list as long as it must be."""
+    lists = [(n, k) for n in _nodes(root) for k, v in n.attrib.items() if _is_numbers(v)]
+    texts = [n for n in _nodes(root) if n.text and _is_numbers(n.text)]
+    if not lists and not texts:
+        return
+    chosen = rng.randrange(len(lists) + len(texts))
+    node, key = lists[chosen] if chosen < len(lists) else (texts[chosen - len(lists)], None)
+    numbers = (node.attrib[key] if key else node.text).split()
+    numbers[rng.randrange(len(numbers))] = rng.choice(NUMBERS)
+    if key:
+        node.set(key, " ".join(numbers))
+    else:
+        node.text = " ".join(numbers)
+
+
+def _is_numbers(text: str) -> bool:
+    try:
+        return bool([float(x) for x in text.split()])
+    except ValueError:
+        return False
 
 
 def drop_attribute(root: ET.Element, rng: random.Random) -> None:
@@ -111,8 +135,8 @@ def nest(root: ET.Element, rng: random.Random) -> None:
 
 
 STRUCTURAL: list[Callable] = [
-    change_value, change_value, change_value, change_digit, change_digit, drop_attribute, rename_attribute,
-    drop_element, duplicate_element, move_element, rename_element, swap_names, nest,
+    change_value, change_value, change_value, change_digit, change_digit, change_number, change_number,
+    drop_attribute, rename_attribute, drop_element, duplicate_element, move_element, rename_element, swap_names, nest,
 ]  # fmt: skip
 
 

@@ -54,6 +54,53 @@ def test_an_equality_that_cannot_be_read_or_closed_is_blamed_on_its_line(tmp_pat
     assert error.value.line == 18
 
 
+NUMBERS = """<mujoco>
+<worldbody>
+<geom name="w" size="0.1" pos="0.5 0 0"/>
+<body name="fixed" pos="0.7 0 0">
+<geom size="0.11"/>
+<site pos="0.12 0 0"/>
+</body>
+<body name="b">
+<joint name="j"/>
+<geom name="g" size="0.13" pos="0.14 0 0"/>
+<site name="s" pos="0.15 0 0"/>
+</body>
+<body name="c">
+<joint name="k"/>
+<geom name="h" size="0.18"/>
+</body>
+</worldbody>
+<equality>
+<joint joint1="j" joint2="k" polycoef="0.19 0 0 0 0"/>
+<connect body1="b" body2="world" anchor="0.21 0 0" active="true"/>
+</equality>
+<actuator>
+<motor joint="j"/>
+<general joint="j" gainprm="0.23" gear="0.25"/>
+</actuator>
+<keyframe>
+<key name="start" qpos="0.32 0"/>
+</keyframe>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "line"),
+    [
+        ("0.1", 3), ("0.5", 3), ("0.7", 4), ("0.11", 4), ("0.12", 4), ("0.13", 10), ("0.14", 10),
+        ("0.15", 11), ("0.18", 15), ("0.19", 19), ("0.21", 20), ("0.23", 24), ("0.25", 24), ("0.32", 27),
+    ],
+)  # fmt: skip
+def test_numbers_nobody_means_are_blamed_on_their_element_or_its_body(tmp_path, number, line):
+    """Shapes and sites without a name are known by their body."""
+    load(write(tmp_path, NUMBERS))
+    with pytest.raises(ModelFileError, match="must be finite and at most") as error:
+        load(write(tmp_path, re.sub(rf"{re.escape(number)}(?=[ \"])", "1e60", NUMBERS)))
+    assert error.value.line == line and error.value.element and "1e+60" in error.value.reason
+
+
 def test_loops_beside_a_urdf_are_blamed_on_their_own_file(tmp_path):
     link = '<link name="{}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>'
     joint = (

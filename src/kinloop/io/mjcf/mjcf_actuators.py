@@ -19,14 +19,19 @@ from kinloop.io.mjcf.mujoco_codes import (
     WRAPS_JOINT,
     MjModel,
 )
+from kinloop.io.mjcf.safe_source import Places
 from kinloop.model import Actuator, Transmission
 from kinloop.model.annotations import UNBOUNDED
 
 Law = tuple[float, float, float]
 
 
-def read_actuators(model: MjModel, names: Names) -> list[Actuator]:
-    return [_actuator(model, names, a) for a in range(model.nu)]
+def read_actuators(model: MjModel, names: Names, places: Places) -> list[Actuator]:
+    out = []
+    for a in range(model.nu):
+        with places.of("actuator", names.of("actuator", a), a).blamed():
+            out.append(_actuator(model, names, a))
+    return out
 
 
 def _actuator(model: MjModel, names: Names, a: int) -> Actuator:

@@ -42,13 +42,14 @@ class BodyReader:
 
     def read(self) -> LinkFrames:
         for b in range(1, self.model.nbody):
-            self._body(b)
+            where = self.places.of("body", self.names.of("body", b))
+            with where.blamed():
+                self._body(b, where)
         return self.frames
 
-    def _body(self, b: int) -> None:
+    def _body(self, b: int, where: Where) -> None:
         """A body: one link per joint, the last of which has its mass."""
         m, name = self.model, self.names.of("body", b)
-        where = self.places.of("body", name)
         first, count = int(m.body_jntadr[b]), int(m.body_jntnum[b])
         parent = int(m.body_parentid[b])
         at = Transform(quaternion_rotation(m.body_quat[b]), m.body_pos[b] - self.frames.origin[parent])
@@ -61,8 +62,7 @@ class BodyReader:
             anchor = m.jnt_pos[j] if m.jnt_type[j] in TURNING else origin
             if link not in self.description.links:
                 self.description.add_link(Link(link, where))
-            with where.blamed():
-                self.description.add_joint(self._joint(j, above, link, at, anchor - origin), where)
+            self.description.add_joint(self._joint(j, above, link, at, anchor - origin), where)
             at, above, origin = Transform.identity(), link, anchor
         self.frames.origin[b] = origin
         self._mass(self.description.links[self.names.link(b)], b, origin)
@@ -126,10 +126,11 @@ def read_sites(model: MjModel, description: RobotDescription, frames: LinkFrames
     """Sites become frames; ones that share a body's name get `_site` appended."""
     taken = {frames.names.of("body", b) for b in range(model.nbody)} | set(description.links)
     for s in range(model.nsite):
-        name = frames.names.of("site", s)
-        where = places.of("site", name)
+        name, body = frames.names.of("site", s), int(model.site_bodyid[s])
+        where = places.of("site", name, body=frames.names.of("body", body))
         while name in taken:
             name += "_site"
         taken.add(name)
-        link, at = frames.place(int(model.site_bodyid[s]), model.site_pos[s], model.site_quat[s])
-        description.frames.append((Frame(name, link, at), where))
+        with where.blamed():
+            link, at = frames.place(body, model.site_pos[s], model.site_quat[s])
+            description.frames.append((Frame(name, link, at), where))

@@ -27,11 +27,13 @@ def read_equalities(model: MjModel, description: RobotDescription, frames: LinkF
             continue
         kind = int(model.eq_type[e])
         if kind in (CONNECT, WELD):
-            (P, T_P), (S, T_S) = _ends(model, frames, e)
-            loop_type = jt.Spherical() if kind == CONNECT else jt.Fixed()
-            description.add_loop(LoopJoint(name, P, S, loop_type, T_P, T_S), where)
+            with where.blamed():
+                (P, T_P), (S, T_S) = _ends(model, frames, e)
+                loop_type = jt.Spherical() if kind == CONNECT else jt.Fixed()
+                description.add_loop(LoopJoint(name, P, S, loop_type, T_P, T_S), where)
         elif kind == JOINT:
-            description.add_coupling(_polynomial(model, frames.names, e, name), where)
+            with where.blamed():
+                description.add_coupling(_polynomial(model, frames.names, e, name), where)
         else:
             raise where.error(
                 "is an equality of tendons or flexes, which kinloop cannot close; use connect, weld or joint"

@@ -53,13 +53,15 @@ def read_mjcf(root: Node, path: Path, roots: Roots, options: Options, notes: Not
     description.gravity = np.zeros(3) if model.opt.disableflags & GRAVITY_DISABLED else model.opt.gravity.copy()
     places = Places(source, root.where)
     frames = BodyReader(model, description, places).read()
-    for link, geometry in read_shapes(model, frames, source.meshes):
+    for link, geometry in read_shapes(model, frames, source.meshes, places):
         shapes = description.world_geometry if link == WORLD else description.links[link].geometry
         shapes.append(geometry)
     read_sites(model, description, frames, places)
     read_equalities(model, description, frames, places)
     warn_of_unmodelled(model, description.notes, frames.names, places)
-    description.actuators += read_actuators(model, frames.names)
+    description.actuators += read_actuators(model, frames.names, places)
     for k in range(model.nkey):
-        description.keyframes.append(Keyframe(frames.names.of("key", k), tuple(model.key_qpos[k].tolist())))
+        name = frames.names.of("key", k)
+        with places.of("key", name).blamed():
+            description.keyframes.append(Keyframe(name, tuple(model.key_qpos[k].tolist())))
     return make_mechanism(description)

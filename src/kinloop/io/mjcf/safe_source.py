@@ -73,12 +73,16 @@ class Places:
     source: Source
     root: Where
 
-    def of(self, kind: str, name: str, number: int = -1) -> Where:
-        """The place of a part by its name, or by its number in its section; copies have the place of the document."""
+    def of(self, kind: str, name: str, number: int = -1, body: str = "") -> Where:
+        """The place of a part by its name, or by its number in its section, or that of the body that carries it.
+
+        Copies have the place of the document.
+        """
         node = self.source.named.get((kind, name))
         listed = self.source.numbered.get(kind, [])
         if node is None and 0 <= number < len(listed) and not listed[number].get("name"):
             node = listed[number]
+        node = node or self.source.named.get(("body", body))
         where = self.root if node is None else node.where
         return Where(where.file, where.line, f"{kind} {name!r}")
 
