@@ -41,11 +41,15 @@ def modules_of(room: str) -> list[str]:
 
 
 def find_tests(room: str, module: str) -> list[str]:
-    """The test files of a module: of its name, or in its room and importing it; if there are none, all of its room."""
+    """The test files whose names begin with that of a module, or that import it; if there are none, all of its room."""
     parts = ["kinloop", room, *module.removesuffix(".py").split("/")]
     imported = re.compile(rf"{'.'.join(parts)} import|from {'.'.join(parts[:-1])} import .*\b{parts[-1]}\b")
     files = sorted((REPOSITORY / "tests" / room).rglob("test_*.py"))
-    found = [p for p in files if p.name == f"test_{parts[-1]}.py" or imported.search(p.read_text(encoding="utf-8"))]
+    found = [
+        p
+        for p in files
+        if f"{p.stem}_".startswith(f"test_{parts[-1]}_") or imported.search(p.read_text(encoding="utf-8"))
+    ]
     return [p.relative_to(REPOSITORY).as_posix() for p in found or files]
 
 

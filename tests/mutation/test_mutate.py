@@ -20,6 +20,7 @@ def test_tests_are_those_of_the_name_and_those_that_import():
     ]
     assert find_tests("viewer", "mesh_worker.py") == ["tests/viewer/test_mesh_files.py"]
     assert "tests/sim/contact/test_solver.py" in find_tests("sim", "contact/solver.py")
+    assert find_tests("sim", "rollout.py") == ["tests/sim/test_rollout.py", "tests/sim/test_rollout_files.py"]
 
 
 def test_mutants_are_drawn_from_every_module_alike():

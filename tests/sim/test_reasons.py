@@ -46,6 +46,15 @@ def test_open_loops_where_rounding_hides_the_motion_are_singular():
         assert judge(engine, stop).status == status
 
 
+def test_rows_that_are_fast_have_diverged_wherever_they_are():
+    """At 1000 rad/s and more nothing is said about the singular configuration beside them."""
+    robot = parallelograms(1)
+    engine = Simulator(robot).engine
+    for speed, status in ((999.0, Status.SINGULAR), (1001.0, Status.DIVERGED)):
+        stop = Stop(*turned(robot, 0.5 * np.pi - 1e-6, speed), Fault.OPEN, 1e-8, "")
+        assert judge(engine, stop).status == status
+
+
 def test_slides_are_told_from_turns():
     b = kl.Builder("slide")
     b.body("cart", joint="prismatic", axis="x", mass=1.0)

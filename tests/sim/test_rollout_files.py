@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from kinloop import sim
-from kinloop.errors import NotARollout
-from kinloop.sim import Simulator
+from kinloop.errors import MethodError, NotARollout
+from kinloop.sim import Simulator, rollout_files
 from kinloop.sim.rollout_files import read_rollout, write_rollout
 from tests.sim.mechanisms import pendulum
 
@@ -112,6 +112,17 @@ def test_what_does_not_fit_together_is_refused(tmp_path, change, words, ending):
     write_rollout(path, arrays, about)
     with pytest.raises(NotARollout, match=f"does not fit together .*{words}"):
         sim.load(path)
+
+
+def test_only_parquet_needs_pyarrow(tmp_path, monkeypatch):
+    def missing():
+        raise MethodError("pyarrow is missing")
+
+    monkeypatch.setattr(rollout_files, "arrow", missing)
+    run, path = saved(tmp_path, "npz")
+    assert np.array_equal(sim.load(path).q, run.q)
+    with pytest.raises(MethodError, match="pyarrow is missing"):
+        run.save(tmp_path / "run.parquet")
 
 
 def test_another_description_is_noticed(tmp_path):

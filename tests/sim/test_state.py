@@ -28,6 +28,12 @@ def test_repeated_is_the_first_row_many_times():
     assert s.q[0, 0] == 1.0, "copies, not views"
 
 
+def test_rows_take_whole_steps_unless_it_is_said():
+    assert two().pace.tolist() == [[1, 0], [1, 0]]
+    none = State(np.zeros((0, 2)), np.zeros((0, 1)), np.zeros(0), np.zeros(0, dtype=int), np.zeros((0, 1)))
+    assert none.pace.shape == (0, 2) and len(none) == 0
+
+
 def test_arrays_are_what_is_said_per_row():
     s = two()
     assert [a is b for a, b in zip(s.arrays(), (s.q, s.qd, s.t, s.status, s.memory, s.pace), strict=True)] == [True] * 6

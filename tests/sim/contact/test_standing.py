@@ -38,6 +38,19 @@ def test_a_sphere_touches_with_its_surface(robot):
     np.testing.assert_allclose(x[1] - x[0], -0.1 * np.array(plane.normal), atol=1e-12)
 
 
+def test_a_sphere_touches_uneven_ground_along_the_normal_below_its_centre(robot):
+    centre = np.array([0.4, -0.7, 1.5])
+    q = robot.neutral()
+    q[:3] = centre
+    (ball,) = find_candidates(robot, [ContactPoint(robot.body_names[0], radius=0.1)])
+    ground = HeightField(lambda x, y: 0.3 * x * x + 0.2 * y * y * y)
+    normal = np.array([-0.6 * 0.4, -0.6 * 0.7**2, 1.0])
+    (x,) = contact_positions(poses(robot, q), [ball], ground)
+    np.testing.assert_allclose(x, centre - 0.1 * normal / np.linalg.norm(normal), atol=1e-12)
+    height = 0.3 * x[0] ** 2 + 0.2 * x[1] ** 3
+    assert clearance(poses(robot, q), [ball], ground) == pytest.approx(x[2] - height, abs=1e-12)
+
+
 @pytest.mark.parametrize("ground", [Plane(height=0.2), HeightField(lambda x, y: 0.1 + 0.0 * x)])
 def test_a_lifted_robot_is_as_much_higher(robot, ground):
     q, feet = robot.neutral(), find_candidates(robot, None)

@@ -7,6 +7,7 @@ import pytest
 
 from kinloop.errors import KinloopError
 from kinloop.sim import Simulator, Status
+from kinloop.sim.integrators import adaptive
 from kinloop.sim.integrators.adaptive import A, D, E, attempt, interpolate
 from tests.sim.mechanisms import RECORD, drift, pendulum, started
 
@@ -87,6 +88,21 @@ def test_a_smaller_tolerance_gives_a_smaller_error():
         taken.append(run.info["steps"][0])
     errors = [np.max(np.abs(x - ends[-1])) for x in ends[:-1]]
     assert errors[1] < 1e-2 * errors[0] and taken[0] < taken[1] < taken[2]
+
+
+def test_a_step_that_meets_a_singular_configuration_is_tried_with_twelve_other_lengths(monkeypatch):
+    lengths = []
+
+    def counted(field, x, slope, u, h):
+        lengths.append(h)
+        return attempt(field, x, slope, u, h)
+
+    monkeypatch.setattr(adaptive, "attempt", counted)
+    monkeypatch.setattr(adaptive, "is_blind", lambda near, speed, h: len(lengths) <= 13)
+    run = Simulator(pendulum(), 1e-3, integrator="adaptive").rollout([0.3], None, steps=1)
+    np.testing.assert_allclose(lengths[:13], 1e-3 * 0.77 ** np.arange(13), rtol=1e-12)
+    assert lengths[13] > lengths[12] and run.status[0] == Status.RUNNING, "then it is taken all the same"
+    assert len(lengths) == 12 + run.info["steps"][0]
 
 
 def test_records_do_not_change_the_motion():

@@ -58,6 +58,16 @@ def test_nothing_is_said_where_accelerations_are_lost_to_rounding():
         assert said is lost and known == (0 if lost else WORTH_KNOWING) and bool(np.any(found)) is not lost
 
 
+def test_nothing_is_said_where_velocities_would_have_changed_beyond_all_bounds():
+    """Three accelerations of three joints, each 0.6 times the torque: by 1e7 rad/s in a step at 5.6e9 N m."""
+    robot = parallelograms(1)
+    sim = Simulator(robot, 1e-3)
+    for torque, lost in ((3e9, False), (1e10, True), (1e300, True)):
+        found, known, said = remembered(sim, *turned(robot, 0.3, 0.0), np.array([torque]))
+        assert said is lost and known == (0 if lost else WORTH_KNOWING)
+        assert np.max(np.abs(found[0])) == pytest.approx(0.0 if lost else 0.6 * torque, rel=0.01)
+
+
 @pytest.mark.parametrize("name", ["mini_cheetah", "double_pendulum"])
 def test_trees_begin_without(name):
     """Their first step is the leapfrog's: no other kernel is made."""
