@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -19,7 +21,7 @@ from kinloop.sim.contact.joint_stops import (
     joint_paths,
     solve_with_joints,
 )
-from tests.sim.mechanisms import free_box, leg, leg_states, pendulum, smooth_motion
+from tests.sim.mechanisms import crank_rocker, free_box, leg, leg_states, pendulum, smooth_motion
 
 H = 1e-3
 
@@ -73,6 +75,20 @@ def test_paths_start_half_a_step_before_the_middle():
     assert path.rate == 2.5 and path.high == pytest.approx((0.5 - (0.3 - 0.5 * H * 2.0)) / H)
     (path,) = joint_paths(limits, robot.tree, s, q, v, v_free, np.array([1e-3]), H)
     assert path.high == pytest.approx((0.5 - (0.3 - 0.5 * H * 2.0 - 1e-3)) / H), "the middle was reached with a drift"
+
+
+def test_paths_of_joints_in_loops_bend_with_the_loop():
+    """While the crank turns evenly, the rocker is slower or faster half a step before and after the middle."""
+    m = crank_rocker("crank_joint").mechanism
+    joints = [replace(j, lower=-3.0, upper=3.0) if j.name == "rocker_joint" else j for j in m.joints]
+    robot = replace(m, joints=tuple(joints)).build()
+    q, v = robot.neutral(), np.array([20.0])
+    limits, s = state_of(robot, q, v)
+    (path,) = joint_paths(limits, robot.tree, s, q, v, v, np.zeros(1), H)
+    before, after = (robot.spanning_velocity(robot.integrate(q, v, t), v)[2] for t in (-0.5 * H, 0.5 * H))
+    assert abs(after - before) > 0.05, "it bends enough to be seen"
+    assert path.rate == pytest.approx(after, abs=2e-3)
+    assert path.high == pytest.approx((3.0 - (q[2] - 0.5 * H * before)) / H, abs=2e-3)
 
 
 def test_impulses_of_all_joints_come_back_in_their_order():
