@@ -30,6 +30,9 @@ def test_repeated_is_the_first_row_many_times():
 
 def test_rows_take_whole_steps_unless_it_is_said():
     assert two().pace.tolist() == [[1, 0], [1, 0]]
+    for rows in (1, 3):  # said of others
+        assert State(*two().arrays()[:5], np.full((rows, 2), 7)).pace.tolist() == [[1, 0], [1, 0]]
+    assert State(*two().arrays()[:5], np.full((2, 2), 7)).pace.tolist() == [[7, 7], [7, 7]]
     none = State(np.zeros((0, 2)), np.zeros((0, 1)), np.zeros(0), np.zeros(0, dtype=int), np.zeros((0, 1)))
     assert none.pace.shape == (0, 2) and len(none) == 0
 
