@@ -17,13 +17,14 @@ from kinloop.algorithms.requests import ask
 from kinloop.algorithms.trees.articulated import check_regular, is_solid
 from kinloop.algorithms.trees.kinematics import FrameAt, find_frame
 from kinloop.algorithms.trees.reactions import Reactions, reactions
-from kinloop.clusters import ClusterTree, assembly, close, grow, neutral, random_closed
-from kinloop.clusters.closing import TOLERANCE, close_step
+from kinloop.clusters import ClusterTree, grow, neutral, random_closed
+from kinloop.clusters.closing import TOLERANCE
 from kinloop.compiler import Kernel
+from kinloop.configurations import Configurations
 from kinloop.errors import unknown
 from kinloop.front_door import FrontDoor
 from kinloop.inputs import checked
-from kinloop.kernels import Kernels, rowwise
+from kinloop.kernels import Kernels
 from kinloop.model import LoopRows, Mechanism
 from kinloop.scalar import Array
 from kinloop.states import StateCheck
@@ -60,6 +61,8 @@ class Robot:
         self._states = StateCheck(self.kernels, check)
         self._door = FrontDoor(self.kernels, self._states)
         self._answers = self._door.answers
+        self._configurations = Configurations(self.kernels, self._states)
+        self._configured = self._configurations.answers
 
     def __repr__(self) -> str:
         return (
@@ -139,11 +142,13 @@ class Robot:
 
     def close(self, q: ArrayLike, tolerance: float = TOLERANCE) -> Array:
         """The nearest closed q; `LoopNotClosed` names the loop that cannot be closed."""
-        return rowwise(lambda x: close(self.tree, x, tolerance), checked("q", q, self.nq))
+        if tolerance == TOLERANCE:
+            return self._configured["close"](q)
+        return self._configurations.close(q, tolerance)
 
     def loop_error(self, q: ArrayLike) -> Array:
         """max |phi| of every loop and coupling [m or rad], in the order of `loop_names`."""
-        return rowwise(lambda x: np.array([*assembly.loop_errors(self.tree, x).values()]), checked("q", q, self.nq))
+        return self._configured["loop_error"](q)
 
     def check_closed(self, q: ArrayLike, tolerance: float = TOLERANCE) -> None:
         """Raise `LoopNotClosed` if a loop stands open at q, `NotAState` if a quaternion is not of unit length."""
@@ -151,22 +156,16 @@ class Robot:
 
     def integrate(self, q: ArrayLike, v: ArrayLike, dt: float = 1.0) -> Array:
         """The closed configuration reached from q by the constant velocity v in time dt."""
-        q, v = checked("q", q, self.nq), checked("v", v, self.nv)
-        self._states.expect(q)
-        return rowwise(lambda x, y: close_step(self.tree, x, y * dt), q, v)
+        return self._configured["integrate"](q, v, self._configurations.durations[float(dt)])
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
         """The velocity that leads from q0 to q1 in unit time; the inverse of `integrate`."""
-        q0, q1 = checked("q0", q0, self.nq), checked("q1", q1, self.nq)
-        dofs = self.tree.independent_dofs
-        return rowwise(lambda x, y: self.tree.top.difference(x, y)[dofs], q0, q1)
+        return self._configured["difference"](q0, q1)
 
     def loop_jacobian(self, q: ArrayLike, v: ArrayLike | None = None) -> tuple[Array, Array]:
-        """K and k of the rows in use: K qdd = k, K G = 0. One state."""
-        q = checked("q", q, self.nq)
-        qd = self.spanning_velocity(q, np.zeros(self.nv) if v is None else v)
-        rows = self.tree.constraint_rows(q, qd)
-        return rows.K, rows.k
+        """K and k of the rows in use: K qdd = k, K G = 0."""
+        K, k = self._configured["loop_jacobian"](q, np.zeros(self.nv) if v is None else v)
+        return K, k
 
     def loop_rows(self, name: str, q: ArrayLike) -> LoopRows:
         """(dofs, phi, K, k at rest) of one loop or coupling: all its rows, redundant ones too."""

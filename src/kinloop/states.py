@@ -13,6 +13,7 @@ import numpy as np
 
 from kinloop.algorithms.quantities import QUANTITIES
 from kinloop.algorithms.requests import Request
+from kinloop.algorithms.trees.positions import loop_error
 from kinloop.clusters.assembly import loop_errors, open_by, worst_loop
 from kinloop.clusters.closing import TOLERANCE
 from kinloop.clusters.state_faults import UNIT, chart_gain, faults, has_faults
@@ -73,10 +74,26 @@ class StateCheck:
         if tolerance == TOLERANCE:
             self.judge(q, charts=False)
             return
-        for where in np.ndindex(q.shape[:-1]):
+        doubtful = ~(self.loop_error(q) <= tolerance).all(axis=-1)
+        if self._faults is not None:  # of which open loops may be a part that is allowed here
+            doubtful = doubtful | ~(self._faults(q)[..., 0] <= 1.0)
+        for where in map(tuple, np.argwhere(doubtful)):
             wrong = self._open(q[where], _row(where), tolerance)
             if wrong is not None:
                 raise wrong
+
+    def loop_error(self, q: Array) -> Array:
+        """max |phi| of every loop and coupling at one q or a batch, (..., loops)."""
+        errors: Array = self.loop_errors(q) if self.loop_errors else np.zeros((*q.shape[:-1], 0))
+        return errors
+
+    @cached_property
+    def loop_errors(self) -> Computed | None:
+        """The kernel of `loop_error`, if there are loops."""
+        tree = self._kernels.tree
+        if not tree.top.mechanism.closures:
+            return None
+        return self._kernels.make("loop_error", partial(loop_error, tree), {"q": tree.top.nq}, charts=False)
 
     @cached_property
     def _faults(self) -> Computed | None:

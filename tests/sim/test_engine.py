@@ -9,7 +9,7 @@ import kinloop as kl
 from kinloop.errors import MethodError
 from kinloop.kernels import Interpreted
 from kinloop.sim import Motor, Simulator
-from kinloop.sim.engine import FEEDBACK, Engine
+from kinloop.sim.engine import FEEDBACK
 from kinloop.sim.singularity import loop_speed, nearness
 from kinloop.sim.status import Status
 from kinloop.sim.stepper import StepState
@@ -95,9 +95,6 @@ def test_an_engine_reads_states_as_its_robot_does(which):
     np.testing.assert_allclose(qd, robot.spanning_velocity(q, v), rtol=1e-12)
     np.testing.assert_allclose(energies[:, 0], robot.kinetic_energy(q, v), rtol=1e-12)
     np.testing.assert_allclose(energies[:, 1], robot.potential_energy(q), rtol=1e-12)
-    open_ = q + 1e-3
-    np.testing.assert_allclose(engine.loop_error(open_), robot.loop_error(open_), rtol=1e-9, atol=1e-15)
-    assert engine.loop_error(open_)[1, 0] > 1e-5
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["kernel", "numpy"])
@@ -132,8 +129,3 @@ def test_velocities_are_read_at_singular_configurations_too():
 def test_an_integrator_without_steps_has_no_step_kernel():
     with pytest.raises(MethodError, match="the adaptive integrator has no single step; use rollout"):
         _ = engines("adaptive")[0].step
-
-
-def test_robots_without_loops_have_no_loop_errors():
-    engine = Simulator(pendulum(), 1e-3).engine
-    assert isinstance(engine, Engine) and engine.loop_error(np.zeros((4, 2, 1))).shape == (4, 2, 0)

@@ -4,7 +4,8 @@ grouping               which bodies belong together
 charts                 which coordinates of a cluster are independent, and how the others follow
 tangent_frame          a basis of the motions that loops allow, at any configuration, without naming coordinates
 framing                which tangent frame a cluster gets
-closing                closing of positions and velocities, with all its tolerances
+closing                closing on numbers: the search from anywhere, with all its tolerances
+newton                 closing in kernels: Newton's rounds from nearby, and whether they arrived
 alone                  a cluster by itself, and whether two are alike
 sampling               closed configurations in general position; what is typical of a cluster's rows
 mobility               whether the velocities that loops leave free lead anywhere

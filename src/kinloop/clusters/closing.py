@@ -3,8 +3,8 @@
     close_parts         damped Gauss-Newton on chosen coordinates
     close_step          after a step of the independent coordinates: these exactly, the dependent ones follow
 
-A round solves K dq = -phi for a step dq of the joints, the shortest one. Steps of the simulator close loops inside
-kernels, in a fixed number of rounds (`sim.on_loops`). docs/simulation.md.
+A round solves K dq = -phi for a step dq of the joints, the shortest one. Kernels close what is nearly closed by rounds
+of their own (`newton`), and this search takes over what these cannot vouch for. docs/simulation.md.
 """
 
 from __future__ import annotations

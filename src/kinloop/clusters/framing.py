@@ -34,14 +34,31 @@ def framed(tree: ClusterTree) -> ClusterTree:
 def make_frame(cluster: Cluster) -> TangentFrame:
     """The frame of a cluster: scales, kept rows and usual pivots from its sample configurations."""
     assert cluster.equations is not None
-    samples, weights = cluster.equations.samples, cluster.equations.weights
-    scale = coordinate_scales(samples)
-    rank = len(cluster.chart.dependent)
-    sizes = [np.linalg.svd(K * weights[:, None], compute_uv=False)[rank - 1] for K in samples]
-    loops = _order_of_loops(cluster, samples[int(np.argmax(sizes))])
-    frame = TangentFrame.of(scale, loops)
+    samples = cluster.equations.samples
+    frame = TangentFrame.of(coordinate_scales(samples), _order_of_loops(cluster, _best_sample(cluster)))
     found = np.array([[float(x) for x in frame.reduce(K).pivots] for K in samples])
     return replace(frame, typical=tuple(map(float, np.maximum(np.median(found, axis=0), np.finfo(float).tiny))))
+
+
+def _best_sample(cluster: Cluster) -> Array:
+    """K at the sample configuration where its rows are farthest from losing rank."""
+    assert cluster.equations is not None
+    samples, weights, rank = cluster.equations.samples, cluster.equations.weights, len(cluster.chart.dependent)
+    sizes = [np.linalg.svd(K * weights[:, None], compute_uv=False)[rank - 1] for K in samples]
+    return samples[int(np.argmax(sizes))]
+
+
+def shortest(tree: ClusterTree) -> ClusterTree | None:
+    """The tree with a frame in every tied cluster whose corrections are the shortest, all coordinates counting alike.
+
+    None if the rows that matter change on the way (Bennett's, Bricard's loops): off closed configurations more of them
+    do, and the shortest step that removes what can be removed of all rows is another one.
+    """
+    tied = tree.tied_clusters
+    frames = [TangentFrame.of(np.ones(len(c.dofs)), _order_of_loops(c, _best_sample(c))) for c in tied]
+    if any(len(frame.rows) > len(c.chart.rows) for c, frame in zip(tied, frames, strict=True)):
+        return None
+    return tree.with_charts({c.index: frame for c, frame in zip(tied, frames, strict=True)})
 
 
 def _order_of_loops(cluster: Cluster, K: Array) -> tuple[LoopTurn, ...]:

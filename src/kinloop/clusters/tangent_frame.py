@@ -110,7 +110,7 @@ class TangentFrame(Chart):
             step, size = turn(A, rest, N, list(columns), rank)
             x, found = x + step, found + size
             live = [j for j in live if j not in columns[:rank]]
-        return Reduced(_plain(N[:, live] * self.scale[:, None]), _plain(self.scale * x), found)
+        return Reduced(plain(N[:, live] * self.scale[:, None]), plain(self.scale * x), found)
 
 
 def _cross_product(A: Array, rest: list[Any], N: Array, columns: list[int], rank: int) -> tuple[Array, list[Any]]:
@@ -191,5 +191,6 @@ def _there(x: Any) -> bool:
     return isinstance(x, sc.Symbol) or x != 0.0
 
 
-def _plain(x: Array) -> Array:
+def plain(x: Array) -> Array:
+    """Objects as floats, unless symbols are among them."""
     return x if any(isinstance(e, sc.Symbol) for e in x.flat) else x.astype(float)

@@ -115,23 +115,6 @@ class Engine:
 
         return self.kernel("read", read, self._spanning_sizes)
 
-    @cached_property
-    def loop_errors(self) -> Any:
-        """The kernel of max |phi| of every loop and coupling."""
-        top, parts = self.tree.top, self.robot.mechanism.closures
-
-        def errors(q: Array) -> dict[str, Any]:
-            return {"error": np.array([sc.largest(list(p.rows(top, q).phi)) for p in parts])}
-
-        return self.kernel("loop_error", errors, {"q": top.nq})
-
-    def loop_error(self, q: Array) -> Array:
-        """max |phi| of every loop and coupling (..., loops)."""
-        if not self.robot.mechanism.closures:
-            return np.zeros((*q.shape[:-1], 0))
-        error: Array = self.loop_errors(q)
-        return error
-
     def _respaced(self, memory: Array, h: float) -> Array:
         """What batch rows remember (B, n), for steps of length h from now on."""
         return self._method.respaced(self.system, memory, h) if self._method else memory

@@ -13,12 +13,9 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.algorithms.trees.kinematics import scatter
-from kinloop.clusters import Cluster, ClusterTree, Embedding
+from kinloop.clusters import ClusterTree, Embedding
+from kinloop.clusters.newton import CONVERGED, corrected
 from kinloop.scalar import Array
-
-CONVERGED = 1e-9
-"""A Newton correction below this [m, rad] leaves nothing but rounding: the next would be its square."""
-
 
 OPEN = 5e-14
 """Loops that are open by less [m, rad] may stay so for a step, away from singular configurations."""
@@ -28,7 +25,7 @@ def closed(tree: ClusterTree, q: Array, when: Any = True) -> tuple[Array, Any]:
     """q after one round of Newton's method, and the size of its correction [m, rad]; loops only where `when` holds."""
     for c in tree:
         if c.parts and not c.bends:
-            q, _ = _corrected(tree, c, q)
+            q = corrected(tree, c, q).q
     loops = [c for c in tree if c.bends]
     if not loops:
         return tree.top.normalized(q), 0.0
@@ -36,7 +33,7 @@ def closed(tree: ClusterTree, q: Array, when: Any = True) -> tuple[Array, Any]:
     def body(carry: Array, given: Array) -> Array:
         q, size = carry[:-1], 0.0
         for c in loops:
-            q, step = _corrected(tree, c, q)
+            q, step, _, _ = corrected(tree, c, q)
             size = sc.largest(list(step), size)
         return np.array([*tree.top.normalized(q), size])
 
@@ -60,13 +57,6 @@ def closed_twice(tree: ClusterTree, q: Array, slack: Any = None) -> tuple[Array,
 def opening(tree: ClusterTree, q: Array) -> Any:
     """By how much the loops are open, at most over their rows [m, rad]."""
     return sc.largest([x for c in tree if c.bends for x in tree.rows(c, q).phi])
-
-
-def _corrected(tree: ClusterTree, c: Cluster, q: Array) -> tuple[Array, Array]:
-    """q after one round of Newton's method on one cluster, and the step this was."""
-    rows = tree.rows(c, q)
-    step = c.chart.correction(rows.K, rows.phi)
-    return _moved(tree, c, q, step), step
 
 
 def drivers(tree: ClusterTree) -> list[int]:
@@ -107,15 +97,3 @@ def projected(tree: ClusterTree, q: Array, qd: Array) -> Array:
         G = tree.jacobian(c, q)
         parts.append(G @ c.chart.coordinates(x, G) if c.parts else x)
     return scatter(tree, parts)
-
-
-def _moved(tree: ClusterTree, cluster: Cluster, q: Array, step: Array) -> Array:
-    """Move the joints of one cluster."""
-    top, out, row = tree.top, q.copy(), 0
-    if step.dtype == object and out.dtype != object:
-        out = out.astype(object)
-    for i in cluster.bodies:
-        n = top.types[i].nv
-        out[top.q_of[i]] = top.types[i].integrate(q[top.q_of[i]], step[row : row + n])
-        row += n
-    return out

@@ -102,7 +102,7 @@ class Recorder:
             out["potential_energy"] = energies[..., 1] + spring_energy(self.sim.drive, q)
             out["energy"] = out["kinetic_energy"] + out["potential_energy"]
         if "loop_error" in self.names:
-            out["loop_error"] = engine.loop_error(q)
+            out["loop_error"] = self.sim.robot.loop_error(q)
         return {name: out[name] for name in self.names if name in out}
 
     def _still(self, watch: Watch) -> None:

@@ -81,11 +81,13 @@ def rotation_vector_quaternion(w: Array) -> Array:
 
 
 def quaternion_rotation_vector(q: Array) -> Array:
-    """The rotation vector [rad] of a unit quaternion of numbers."""
+    """The rotation vector [rad] of a unit quaternion, of numbers or symbols; at most half a turn."""
     w, xyz = q[0], q[1:]
-    s = float(np.linalg.norm(xyz))
-    sign = np.sign(w if w != 0 else 1.0)
-    vector: Array = 2.0 * xyz * sign if s < 1e-12 else 2.0 * np.arctan2(s, abs(w)) * sign * xyz / s
+    squared = xyz @ xyz
+    small = squared < 1e-24
+    s = sc.sqrt(sc.where(small, 1.0, squared))
+    sign = sc.where(w < 0.0, -1.0, 1.0)
+    vector: Array = sc.where(small, 2.0 * xyz * sign, 2.0 * sc.atan2(s, sc.abs(w)) * sign * xyz / s)
     return vector
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kinloop import scalar as sc
+from kinloop.linear import solve
 from kinloop.scalar import Array
 from kinloop.spatial.transform import cross
 
@@ -26,6 +27,6 @@ def screw_translation(w: Array, v: Array) -> Array:
 
 
 def screw_velocity(w: Array, arrived: Array) -> Array:
-    """The linear velocity v with which `screw_translation(w, v)` is the given point; numbers only."""
+    """The linear velocity v with which `screw_translation(w, v)` is the given point."""
     columns = np.stack([screw_translation(w, e) for e in np.eye(3)], axis=1)
-    return np.linalg.solve(columns, arrived)
+    return solve(columns, arrived[:, None])[:, 0]

@@ -101,12 +101,12 @@ def test_at_neutral_the_child_sits_in_its_placement(t, rng):
 
 @pytest.mark.parametrize("t", TYPES)
 def test_symbols_move_as_numbers_do(t, rng):
-    q, qd = t.random(rng), rng.normal(size=t.nv)
+    q, qd, there = t.random(rng), rng.normal(size=t.nv), t.random(rng)
 
     def everything(q, qd):
         T = t.pose(q)
         parts = [T.R, T.p, t.columns(q), t.subspace(q), t.columns_bias(q, qd), t.subspace_bias(q, qd)]
-        parts += [t.rate(q, qd), t.integrate(q, qd), t.normalized(q)]
+        parts += [t.rate(q, qd), t.integrate(q, qd), t.normalized(q), t.difference(q, there), t.difference(q, q)]
         return np.concatenate([np.asarray(p).ravel() for p in parts])
 
     traced = sc.trace(everything, {"q": t.nq, "qd": t.nv})

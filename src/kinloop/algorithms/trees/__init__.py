@@ -8,6 +8,7 @@ The algorithms, a file each:
 - `cluster_efpa`: the inverse operational-space inertia, by extended force propagators.
 - `factorization`: the innovations factorisation of the mass matrix, its inverse and its determinant.
 - `derivatives`: derivatives of forward and inverse dynamics along closed motions.
+- `positions`: steps along closed loops, the nearest closed configuration, how far loops are open.
 - `reactions`: the wrenches that joints and loops transmit.
 - `energy`: energies, momentum, centre of mass.
 

@@ -1,0 +1,101 @@
+"""Newton's rounds on loops, on numbers or symbols: how kernels close positions that are nearly closed.
+
+A round moves every cluster by the correction of its chart, K x = -phi to first order. Whose charts these are decides
+what gives way: those of the robot move the dependent coordinates only, tangent frames all of them, as little as
+possible. `newton` repeats rounds until nothing is left, and says where it cannot vouch for what it found; the search
+on numbers (`closing`) then takes over. docs/simulation.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.clusters.closing import FINISHED
+from kinloop.clusters.tangent_frame import plain
+from kinloop.clusters.tree import Cluster, ClusterTree
+from kinloop.scalar import Array
+
+CONVERGED = 1e-9
+"""A correction below this [m, rad] leaves nothing but rounding: the next would be its square."""
+
+ROUNDS = 8
+"""Rounds within a kernel, at most."""
+
+LONGEST = 1.0
+"""A longer correction [m, rad] leads who knows where: the search on numbers looks at every step."""
+
+SATISFIED = 1e-12
+"""What the last round may leave of rows that no chart keeps [m, rad]: more, and they ask for something else."""
+
+
+class Round(NamedTuple):
+    """q after a round on one cluster, the step taken, phi of all rows before it, and what it leaves to first order of
+    rows which the chart does not keep."""
+
+    q: Array
+    step: Array
+    phi: Array
+    left: Array
+
+
+def corrected(tree: ClusterTree, c: Cluster, q: Array) -> Round:
+    """One round on one cluster."""
+    rows = tree.rows(c, q)
+    step = c.chart.correction(rows.K, rows.phi)
+    others = [r for r in range(len(rows.phi)) if r not in c.chart.rows]
+    return Round(moved(tree, c, q, step), step, rows.phi, rows.phi[others] + rows.K[others] @ step)
+
+
+def moved(tree: ClusterTree, cluster: Cluster, q: Array, step: Array) -> Array:
+    """q with the joints of one cluster moved by a step of its own coordinates."""
+    top, out, row = tree.top, q.copy(), 0
+    if step.dtype == object and out.dtype != object:
+        out = out.astype(object)
+    for i in cluster.bodies:
+        n = top.types[i].nv
+        out[top.q_of[i]] = top.types[i].integrate(q[top.q_of[i]], step[row : row + n])
+        row += n
+    return out
+
+
+def newton(tree: ClusterTree, q: Array) -> tuple[Array, Any]:
+    """q with all loops closed to rounding, and whether it is: every round brought it nearer.
+
+    Gears and belts take one round, which is exact; loops as many as they need. The search on numbers would take the
+    same steps as long as all is well.
+    """
+    left: list[Any] = []
+    for c in tree:
+        if c.parts and not c.bends:
+            found = corrected(tree, c, q)
+            q, left = found.q, left + list(found.left)
+    well = sc.largest(left) <= SATISFIED
+    loops = [c for c in tree if c.bends]
+    if not loops:
+        return q, well
+    n, start = len(q), [np.inf, 0.0, *([np.inf] * len(loops))]
+
+    def body(carry: Array, given: Array) -> Array:
+        q, before = plain(np.array(carry[:n], dtype=object)), carry[n + 2 :]
+        size, left, worse, after = 0.0, 0.0, False, []
+        for c, squared_before in zip(loops, before, strict=True):
+            found = corrected(tree, c, q)
+            q, size, left = found.q, sc.largest(list(found.step), size), sc.largest(list(found.left), left)
+            squared = sc.squared(found.phi)
+            after.append(squared)
+            farther = sc.logical_and(squared_before <= squared, squared > FINISHED * FINISHED)
+            worse = sc.logical_or(worse, farther)
+        # what got worse, or leads far, is given up by a size that never converges
+        size = sc.where(sc.logical_or(worse, size > LONGEST), np.inf, size)
+        return np.array([*q, size, left, *after], dtype=object)
+
+    def settled(carry: Array) -> Any:
+        return sc.logical_or(carry[n] <= CONVERGED, carry[n] > LONGEST)
+
+    end = sc.repeat(ROUNDS, body, np.array([*q, *start], dtype=object), (), until=settled, usual=2)
+    return plain(np.array(end[:n], dtype=object)), sc.logical_and(
+        well, sc.logical_and(end[n] <= CONVERGED, end[n + 1] <= SATISFIED)
+    )

@@ -1,0 +1,136 @@
+"""Configurations of a robot: kernels that step, close and compare them, and the search on numbers behind these.
+
+A kernel that cannot vouch for what it found says so by a first number that is not finite. Only such rows of a batch are
+searched for in Python (`kinloop.clusters.closing`), which also explains what is wrong with a row. One state in ready
+arrays is answered by a guarded builtin, as everything at the front door (`kinloop.front_door`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kinloop.algorithms.trees import positions
+from kinloop.clusters.assembly import close
+from kinloop.clusters.closing import CONVERGED, TOLERANCE, close_step
+from kinloop.clusters.framing import shortest
+from kinloop.compiler import Kernel
+from kinloop.inputs import checked, checked_number, largest
+from kinloop.kernels import KEPT, Computed, Interpreted, Kernels, rowwise
+from kinloop.scalar import Array
+from kinloop.states import StateCheck
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+class Durations(dict[float, Array]):
+    """Times [s] as arrays (1,) that kernels take, kept since most calls share them."""
+
+    def __missing__(self, dt: float) -> Array:
+        made = np.array([checked_number("dt", dt, "be a finite number of seconds")])
+        if len(self) >= KEPT:
+            self.clear()
+        self[float(made[0])] = made
+        return made
+
+
+class Configurations:
+    """What a robot is asked about its configurations, one or a batch; `answers` has the quickest way to each."""
+
+    def __init__(self, kernels: Kernels, states: StateCheck) -> None:
+        self._kernels, self._states, self._tree = kernels, states, kernels.tree
+        self.durations = Durations()
+        careful: list[Any] = [self.integrate, self.close, self.difference, self.loop_error, self.loop_jacobian]
+        self.answers: dict[str, Callable[..., Array]] = {call.__name__: partial(self._first, call) for call in careful}
+
+    def _first(self, careful: Callable[..., Array], *given: Any) -> Array:
+        """The careful way, before which a builtin stands once it answered for one state."""
+        result, name = careful(*given), careful.__name__
+        if all(np.ndim(x) == 1 for x in given):
+            kernel, judge = getattr(self, f"_{name}"), self._states.guard() if name == "loop_jacobian" else None
+            self.answers[name] = careful
+            if isinstance(kernel, Kernel) and not isinstance(judge, Interpreted):
+                self.answers[name] = kernel.guarded(careful, [*map(largest, kernel.inputs)], judge, judged=2)
+        return result
+
+    def integrate(self, q: ArrayLike, v: ArrayLike, dt: Array) -> Array:
+        """The closed configuration reached from q by the velocity v in time dt (1,)."""
+        q, v = checked("q", q, self._tree.top.nq), checked("v", v, self._tree.nv)
+        return self._searched(self._integrate, lambda x, y, t: close_step(self._tree, x, y * t), q, v, dt, judged=True)
+
+    def close(self, q: ArrayLike, tolerance: float = TOLERANCE) -> Array:
+        """The nearest closed q, loops open by `tolerance` [m, rad] at most."""
+        q = checked("q", q, self._tree.top.nq)
+        kernel = self._close if tolerance >= CONVERGED else None
+        return self._searched(kernel, lambda x: close(self._tree, x, tolerance), q)
+
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
+        """The independent step from q0 to q1."""
+        n = self._tree.top.nq
+        found: Array = self._difference(checked("q0", q0, n), checked("q1", q1, n))
+        return found
+
+    def loop_error(self, q: ArrayLike) -> Array:
+        """max |phi| of every loop and coupling [m, rad]."""
+        return self._states.loop_error(checked("q", q, self._tree.top.nq))
+
+    def loop_jacobian(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+        """K and k of the rows that charts keep."""
+        q, v = checked("q", q, self._tree.top.nq), checked("v", v, self._tree.nv)
+        self._states.expect(q)
+        K, k = self._loop_jacobian(q, v)
+        return K, k
+
+    def _searched(
+        self, kernel: Computed | None, search: Callable[..., Array], *given: Array, judged: bool = False
+    ) -> Array:
+        """What a kernel finds, and a search in those rows that it gives up or, without a kernel, in all of them.
+
+        With `judged` a row may be given up because the first input is no configuration there, which is an error.
+        """
+        if kernel is None:
+            if judged:
+                self._states.expect(given[0])
+            return rowwise(search, *given)
+        found: Array = kernel(*given)
+        lost = ~np.isfinite(found[..., 0])
+        if lost.any():
+            if judged:
+                self._states.expect(given[0])
+            found[lost] = rowwise(search, *(np.broadcast_to(x, (*lost.shape, x.shape[-1]))[lost] for x in given))
+        return found
+
+    @cached_property
+    def _integrate(self) -> Computed | None:
+        """The kernel of `integrate`; None where there is no compiler, so that all is searched for."""
+        call = partial(positions.integrate, self._tree, judged=self._states.check == "on")
+        return self._make("integrate", call, {"q": self._tree.top.nq, "v": self._tree.nv, "dt": 1}, self._states.check)
+
+    @cached_property
+    def _close(self) -> Computed | None:
+        """The kernel of `close`; None where only the search finds the nearest configuration."""
+        tree = None if self._tree.top.mechanism.constrained else shortest(self._tree)
+        return self._make("close", partial(positions.close, tree), {"q": tree.top.nq}) if tree else None
+
+    def _make(self, name: str, call: Callable[..., Array], inputs: Mapping[str, int], key: Any = ()) -> Computed | None:
+        if not self._kernels.compiles or not self._tree.top.nq:
+            return None
+        return self._kernels.make(name, call, inputs, key=key)
+
+    @cached_property
+    def _difference(self) -> Computed:
+        n = self._tree.top.nq
+        return self._kernels.make("difference", partial(positions.difference, self._tree), {"q0": n, "q1": n})
+
+    @property
+    def _loop_error(self) -> Computed | None:
+        return self._states.loop_errors
+
+    @cached_property
+    def _loop_jacobian(self) -> Computed:
+        sizes = {"q": self._tree.top.nq, "v": self._tree.nv}
+        return self._kernels.make("loop_jacobian", partial(positions.loop_jacobian, self._tree), sizes)
