@@ -183,6 +183,7 @@ def test_lists_other_dtypes_and_strided_arrays_are_taken_as_ever(four_bar):
     wide = np.stack([q, q], axis=1)[:, 0]
     assert np.array_equal(four_bar.integrate(list(q), list(v), 0.01), expected)
     assert np.array_equal(four_bar.integrate(wide, v, np.float64(0.01)), expected)
+    assert np.array_equal(four_bar.integrate(q, v, np.array(0.01)), expected)
     assert np.array_equal(four_bar.integrate(q, [1], 1), four_bar.integrate(q, np.ones(1)))
     single = v.astype(np.float32)
     assert np.array_equal(four_bar.integrate(q, single, 0.01), four_bar.integrate(q, single.astype(float), 0.01))

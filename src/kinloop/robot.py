@@ -62,7 +62,7 @@ class Robot:
         self._door = FrontDoor(self.kernels, self._states)
         self._answers = self._door.answers
         self._configurations = Configurations(self.kernels, self._states)
-        self._configured = self._configurations.answers
+        self._configured, self._durations = self._configurations.answers, self._configurations.durations
 
     def __repr__(self) -> str:
         return (
@@ -156,7 +156,11 @@ class Robot:
 
     def integrate(self, q: ArrayLike, v: ArrayLike, dt: float = 1.0) -> Array:
         """The closed configuration reached from q by the constant velocity v in time dt."""
-        return self._configured["integrate"](q, v, self._configurations.durations[float(dt)])
+        try:
+            duration = self._durations[dt]
+        except TypeError:  # an array without axes
+            duration = self._durations[float(dt)]
+        return self._configured["integrate"](q, v, duration)
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
         """The velocity that leads from q0 to q1 in unit time; the inverse of `integrate`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from dataclasses import replace
 
@@ -31,6 +32,23 @@ def test_states_broadcast():
     assert len(many) == 3 and many.q.shape == (3, 3) and many.t.tolist() == [0.0, 1.0, 2.0]
     assert len(sim.state(np.stack([q, q]), v)) == 2 and len(sim.state()) == 1
     assert np.array_equal(sim.state().q[0], robot.neutral()) and not np.any(sim.state().qd)
+
+
+def test_many_rows_are_judged_in_kernels_not_one_by_one():
+    robot, q, v = started("crank_joint")
+    sim, called = Simulator(robot), []
+    sim.state(np.tile(q, (8, 1)), v)
+
+    def calls(rows: int) -> int:
+        called.clear()
+        sys.setprofile(lambda frame, event, argument: called.append(event) if event == "call" else None)
+        try:
+            sim.state(np.tile(q, (rows, 1)), v)
+        finally:
+            sys.setprofile(None)
+        return len(called)
+
+    assert calls(2000) == calls(8)
 
 
 def test_states_that_are_none_are_refused():
