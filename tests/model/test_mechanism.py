@@ -131,6 +131,10 @@ MISTAKES = {
     "a placement at 1e300": (lambda: placement((0, 0, 1e300)), r"placement position must be finite and at most 1e\+50"),
     "a complex mass": (lambda: Body("upper", 1 + 2j), "mass of body 'upper' must be numbers of shape"),
     "a mass in words": (lambda: Body("upper", "5"), "mass of body 'upper' must be numbers of shape"),
+    "armature beyond all bounds": (
+        lambda: Joint("wrist", "lower", "hand", HINGE, armature=1e60),
+        "joint 'wrist' has armature 1e+60; it must be at most 1e+50",
+    ),
     "negative armature": (
         lambda: Joint("wrist", "lower", "hand", HINGE, armature=-1.0),
         "joint 'wrist' has armature -1.0; it must be a number not below zero",

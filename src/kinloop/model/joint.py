@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kinloop.errors import ModelError
-from kinloop.model.frozen_arrays import frozen, is_finite
+from kinloop.model.frozen_arrays import LARGEST, frozen, is_finite
 from kinloop.model.joints import JointType, check_joint_type
 from kinloop.spatial import Transform
 
@@ -46,6 +46,8 @@ class Joint:
             value = getattr(self, what)
             if not (is_finite(value) and value >= 0):
                 raise ModelError(f"joint {self.name!r} has {what} {value!r}; it must be a number not below zero")
+            if value > LARGEST:
+                raise ModelError(f"joint {self.name!r} has {what} {value!r}; it must be at most {LARGEST:.0e}")
         if not is_finite(self.rest):
             raise ModelError(f"joint {self.name!r} has its spring at rest at {self.rest!r}; give a finite position")
         check_joint_type(self.type, f"joint {self.name!r}")
