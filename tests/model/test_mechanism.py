@@ -133,7 +133,7 @@ MISTAKES = {
     "a mass in words": (lambda: Body("upper", "5"), "mass of body 'upper' must be numbers of shape"),
     "armature beyond all bounds": (
         lambda: Joint("wrist", "lower", "hand", HINGE, armature=1e60),
-        "joint 'wrist' has armature 1e+60; it must be at most 1e+50",
+        r"joint 'wrist' has armature 1e\+60; it must be at most 1e\+50",
     ),
     "negative armature": (
         lambda: Joint("wrist", "lower", "hand", HINGE, armature=-1.0),
