@@ -136,8 +136,9 @@ class Engine:
         Steps are h long. Rows stop where they have taken `until` (B, 1) steps in all; outputs are kept after
         every `every`-th step.
         """
-        running = Watch.of(state.watch).has(Status.RUNNING)[:, None]  # others wait, or have stopped
-        state = state._replace(memory=np.where(running, self._respaced(state.memory, h), state.memory))
+        if (spaced := self._respaced(state.memory, h)) is not state.memory:
+            running = Watch.of(state.watch).has(Status.RUNNING)[:, None]  # others wait, or have stopped
+            state = state._replace(memory=np.where(running, spaced, state.memory))
         state = StepState(*map(np.ascontiguousarray, state))
         held = u.shape[1] == 1
         out = self.step.iterate(

@@ -121,7 +121,8 @@ class Recorder:
         records = {n: (x[0] if single else x) for n, x in self.records.items()}
         status, reasons = watch.status.astype(int), list(batch.reasons)
         stopped = np.where(status == Status.RUNNING, np.inf, before.t + watch.steps * self.sim.dt)
-        for k in np.flatnonzero((status == Status.RUNNING) & unbalanced(watch)):
+        wrong = np.flatnonzero((status == Status.RUNNING) & unbalanced(watch)) if self.sim.engine.monitor else ()
+        for k in wrong:
             status[k] = Status.UNBALANCED
             reasons[k] = imbalance_in_words(watch.imbalance[k], watch.motion[k], watch.penetration[k])
         peaks = {name: getattr(watch, name).copy() for name in self._peaks()}

@@ -8,6 +8,7 @@ shorter steps; the other batch rows never notice.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -18,6 +19,7 @@ from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive
 from kinloop.sim.contact.impact import Contact
 from kinloop.sim.energy_monitor import booked, energies
+from kinloop.sim.on_loops import drivers
 from kinloop.sim.singularity import passes
 from kinloop.sim.status import Fault, Status
 from kinloop.sim.watch import Watch
@@ -40,7 +42,17 @@ class System:
     drive: Drive
     contact: Contact | None
 
-    @property
+    @cached_property
+    def bends(self) -> bool:
+        """Whether some loop bends: its rows change with the configuration."""
+        return any(c.bends for c in self.tree)
+
+    @cached_property
+    def drivers(self) -> list[int]:
+        """`on_loops.drivers` of the tree."""
+        return drivers(self.tree)
+
+    @cached_property
     def is_smooth(self) -> bool:
         """Whether forces are smooth where nothing touches: controls alone act at joints, and no dry friction."""
         return self.drive.is_smooth and not (self.contact and self.contact.rubs)

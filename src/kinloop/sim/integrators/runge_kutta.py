@@ -54,7 +54,7 @@ class RungeKutta(FixedStep):
         return (MEMORY * len(drivers(system.tree)) + 2 + len(system.drive.motors)) if remembers else 0
 
     def respaced(self, system: System, memory: Array, h: float) -> Array:
-        return respaced(memory, MEMORY, len(drivers(system.tree)), h, since=1.0) if memory.shape[1] else memory
+        return respaced(memory, MEMORY, len(system.drivers), h, since=1.0) if memory.shape[1] else memory
 
     def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
         tree, nq, part = system.tree, len(q), h * (1.0 / self.substeps)

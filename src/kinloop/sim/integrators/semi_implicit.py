@@ -70,13 +70,13 @@ class SemiImplicit(FixedStep):
         return _count(system) * len(drivers(system.tree)) + 2 + len(system.drive.motors) + impulses
 
     def has_start(self, system: System) -> bool:
-        return system.is_smooth and any(c.bends for c in system.tree)
+        return system.is_smooth and system.bends
 
     def starting_memory(self, system: System, q: Array, qd: Array, u: Array, h: Any) -> tuple[Array, Any]:
         return starting_memory(system, _count(system), q, qd, u, h, system.contact.memory_size if system.contact else 0)
 
     def respaced(self, system: System, memory: Array, h: float) -> Array:
-        return respaced(memory, _count(system), len(drivers(system.tree)), h, since=0.5)
+        return respaced(memory, _count(system), len(system.drivers), h, since=0.5)
 
     def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
         past = read_past(memory, _count(system), len(drivers(system.tree)), np.array([h, *u]))
@@ -105,7 +105,7 @@ class SemiImplicit(FixedStep):
 
 def order(system: System) -> int:
     """The order of the step in smooth motion."""
-    return ORDER if any(c.bends for c in system.tree) else ORDER_OF_TREES
+    return ORDER if system.bends else ORDER_OF_TREES
 
 
 def _count(system: System) -> int:
