@@ -136,9 +136,9 @@ class Contact:
         gone = h * v_there - (0.5 * h) * v - drift
         if bounce.hit is not False:
             gone = gone - (h * bounce.when) * change
-        way = np.array([sc.where(flying, (0.5 * h) * a, b) for a, b in zip(v_there, gone, strict=True)])
+        way = sc.where(flying, (0.5 * h) * v_there, gone)
         v_next = turned_by(tree, v_there, way)
-        travel = np.array([sc.where(flying, (0.5 * h) * a, b) for a, b in zip(v_next, gone, strict=True)])
+        travel = sc.where(flying, (0.5 * h) * v_next, gone)
         return Hit(v_next, travel, begin, flying, _records(touches, impulses, stops, found.residual, h))
 
     def _rows(

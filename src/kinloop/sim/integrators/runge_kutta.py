@@ -20,7 +20,7 @@ from kinloop.sim.actuators import Drive, joint_forces
 from kinloop.sim.integrators.fixed_step import FixedStep
 from kinloop.sim.integrators.history import Past, coasted, extrapolated, read_past, respaced, updated, weights
 from kinloop.sim.integrators.integrator import IntegratorOptions
-from kinloop.sim.on_loops import closed_twice, drivers, projected
+from kinloop.sim.on_loops import closed_twice, projected
 from kinloop.sim.singularity import is_blind, loop_speed
 from kinloop.sim.smooth_motion import state_rate
 from kinloop.sim.stepper import Moved, System
@@ -50,8 +50,7 @@ class RungeKutta(FixedStep):
 
     def memory_size(self, system: System) -> int:
         """Differences of the acceleration at the beginnings of steps, how many are known, step length and controls."""
-        remembers = any(c.bends for c in system.tree)
-        return (MEMORY * len(drivers(system.tree)) + 2 + len(system.drive.motors)) if remembers else 0
+        return (MEMORY * len(system.drivers) + 2 + len(system.drive.motors)) if system.bends else 0
 
     def respaced(self, system: System, memory: Array, h: float) -> Array:
         return respaced(memory, MEMORY, len(system.drivers), h, since=1.0) if memory.shape[1] else memory
@@ -73,21 +72,19 @@ class RungeKutta(FixedStep):
     def _remembering(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any, moved: Moved) -> Moved:
         """The step, or where accelerations on the way are lost to rounding the one that the steps before lead to."""
         tree, held = system.tree, np.array([h, *u])
-        past = read_past(memory, MEMORY, len(drivers(tree)), held)
+        past = read_past(memory, MEMORY, len(system.drivers), held)
         blind = is_blind(moved.nearness, loop_speed(tree, qd), h * (1.0 / self.substeps))
         rates, near = state_rate(tree, system.drive, (q, qd), u)
-        a = rates[1][drivers(tree)]
+        a = rates[1][system.drivers]
         lost = is_blind(near, loop_speed(tree, qd), h)
         ahead = extrapolated(past.differences, past.known)
-        a = np.array([sc.where(lost, x, y) for x, y in zip(ahead, a, strict=True)])
+        a = sc.where(lost, ahead, a)
         differences, w = updated(a, past.differences), weights(MEMORY + 1, Fraction(0), Fraction(1))
         ahead, ahead_qd = coasted(tree, q, qd, differences, past.known + 1.0, w, h)
         ahead, correction = closed_twice(tree, ahead)
         unknown = sc.logical_and(blind, past.known < LEAST_KNOWN)
-        q_next, qd_next = (
-            np.array([sc.where(blind, x, y) for x, y in zip(*pair, strict=True)])
-            for pair in ((ahead, moved.q), (projected(tree, ahead, ahead_qd), moved.qd))
-        )
+        q_next = sc.where(blind, ahead, moved.q)
+        qd_next = sc.where(blind, projected(tree, ahead, ahead_qd), moved.qd)
         size = sc.where(unknown, np.inf, sc.where(blind, correction, moved.correction))
         known = sc.minimum(past.known + 1.0, float(MEMORY))
         memory = Past(differences[:MEMORY], known, held, memory[:0]).vector()

@@ -41,7 +41,7 @@ from kinloop.sim.integrators.history import (
     updated,
 )
 from kinloop.sim.integrators.starting import starting_memory
-from kinloop.sim.on_loops import OPEN, closed, closed_twice, coordinates, drivers, spanning, with_followers
+from kinloop.sim.on_loops import OPEN, closed, closed_twice, coordinates, spanning, with_followers
 from kinloop.sim.singularity import is_blind, loop_speed, nearness
 from kinloop.sim.smooth_motion import SmoothMotion, accelerate
 from kinloop.sim.stepper import Moved, System
@@ -67,7 +67,7 @@ class SemiImplicit(FixedStep):
     def memory_size(self, system: System) -> int:
         """The numbers of a `Past`."""
         impulses = system.contact.memory_size if system.contact else 0
-        return _count(system) * len(drivers(system.tree)) + 2 + len(system.drive.motors) + impulses
+        return _count(system) * len(system.drivers) + 2 + len(system.drive.motors) + impulses
 
     def has_start(self, system: System) -> bool:
         return system.is_smooth and system.bends
@@ -79,7 +79,7 @@ class SemiImplicit(FixedStep):
         return respaced(memory, _count(system), len(system.drivers), h, since=0.5)
 
     def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
-        past = read_past(memory, _count(system), len(drivers(system.tree)), np.array([h, *u]))
+        past = read_past(memory, _count(system), len(system.drivers), np.array([h, *u]))
         before = with_followers(system.tree, past.differences[0])
         extra = implicit_armature(system.drive, q, qd, before, u, h)
         tree = with_armature(system.tree, extra)
@@ -90,13 +90,12 @@ class SemiImplicit(FixedStep):
         s, here, v_free = _at_the_middle(tree, system, middle, qd, qd_mid, base, drift, u, h, bodies)
         G = s.kin.embedding
         near = nearness(tree, middle)
-        a = (spanning(tree, G, s.a) + s.g)[drivers(tree)]
+        a = (spanning(tree, G, s.a) + s.g)[system.drivers]
         off = qd_mid - spanning(tree, G, coordinates(tree, base, qd_mid))
         blind = is_blind(near, loop_speed(tree, qd), h)
-        if any(c.bends for c in tree):
+        if system.bends:
             ahead = extrapolated(past.differences, past.known)
-            a = np.array([sc.where(blind, x, y) for x, y in zip(ahead, a, strict=True)])
-            off = np.array([sc.where(blind, 0.0, x) for x in off])
+            a, off = sc.where(blind, ahead, a), sc.where(blind, 0.0, off)
         moved = _finish(tree, system, q, qd, past, s, here, v_free, middle, a, off, near, h)
         # implicit forces are those at the start, less what the armature takes that stands for their change
         pushed = h * joint_forces(system.drive, middle, spanning(tree, G, here), u) - extra * (moved.qd - qd)
@@ -183,13 +182,10 @@ def _finish(
     elif flying is True:
         q_next, qd_next = q_smooth, qd_smooth
     else:
-        q_next, qd_next = (
-            np.array([sc.where(flying, x, y) for x, y in zip(*pair, strict=True)])
-            for pair in ((q_smooth, q_plain), (qd_smooth, qd_plain))
-        )
+        q_next, qd_next = sc.where(flying, q_smooth, q_plain), sc.where(flying, qd_smooth, qd_plain)
     q_next, correction = closed_twice(tree, q_next, OPEN * near * near)
     if system.is_smooth:
-        rough = sc.logical_and(flying, too_rough(differences, past.known + 1.0, qd[drivers(tree)], h))
+        rough = sc.logical_and(flying, too_rough(differences, past.known + 1.0, qd[system.drivers], h))
         correction = sc.where(rough, np.inf, correction)
     kept = differences[: len(past.differences)]
     known = sc.where(flying, sc.minimum(past.known + 1.0, float(len(kept))), 0.0)

@@ -16,7 +16,6 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.scalar import Array
 from kinloop.sim.integrators.history import Past
-from kinloop.sim.on_loops import drivers
 from kinloop.sim.singularity import is_blind, loop_speed
 from kinloop.sim.smooth_motion import state_rate
 from kinloop.sim.stepper import MAX_SPEED, System
@@ -50,7 +49,7 @@ def starting_memory(
     system: System, count: int, q: Array, qd: Array, u: Array, h: Any, impulses: int
 ) -> tuple[Array, Any]:
     """A `Past` of `count` differences, as a vector, for a row that begins at (q, qd); and whether it is lost."""
-    tree, own, nq = system.tree, drivers(system.tree), len(q)
+    tree, own, nq = system.tree, system.drivers, len(q)
     size, n, found = len(q) + len(qd), len(own), min(count, WORTH_KNOWING)
 
     def read(v: Array) -> Backwards:
@@ -67,9 +66,9 @@ def starting_memory(
         at = b.x + (ahead * step) * b.rate
         (dq, dqd), near = state_rate(tree, system.drive, (at[:nq], at[nq:]), u)
         rate = np.concatenate([dq, dqd])
-        total = _either(first, rate, b.total + sc.where(last, 1.0, 2.0) * rate)
-        x = _either(last, b.x + (step * (1.0 / 6.0)) * total, b.x)
-        met = _either(first, np.concatenate([dqd[own], b.met[: (found - 1) * n]]), b.met)
+        total = sc.where(first, rate, b.total + sc.where(last, 1.0, 2.0) * rate)
+        x = sc.where(last, b.x + (step * (1.0 / 6.0)) * total, b.x)
+        met = sc.where(first, np.concatenate([dqd[own], b.met[: (found - 1) * n]]), b.met)
         return Backwards(x, total, rate, met, b.stage + 1.0, sc.minimum(b.nearest, near)).vector()
 
     zeros = np.zeros(size)
@@ -79,7 +78,7 @@ def starting_memory(
     lost = is_blind(end.nearest, loop_speed(tree, qd), h)
     lost = sc.logical_or(lost, sc.logical_not(h * h * sc.squared(end.met) < MAX_SPEED**2))  # a nan is lost too
     known = sc.where(lost, 0.0, float(found))
-    past = [_either(lost, np.zeros(n), d) for d in past] + [np.zeros(n)] * (count - found)
+    past = [sc.where(lost, np.zeros(n), d) for d in past] + [np.zeros(n)] * (count - found)
     return Past(past, known, np.array([h, *u]), np.zeros(impulses)).vector(), lost
 
 
@@ -90,7 +89,3 @@ def _differences(met: Array, count: int, n: int) -> list[Array]:
         out.append(values[-1])
         values = [b - a for a, b in pairwise(values)]
     return out
-
-
-def _either(condition: Any, a: Array, b: Array) -> Array:
-    return np.array([sc.where(condition, x, y) for x, y in zip(a, b, strict=True)])
