@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,22 @@ def assert_enough(compared: int, least: float, what: str = "cases") -> None:
     """A law that was compared with next to nothing says nothing: at least so many cases must have been."""
     used["comparisons where cases were left out"] += compared
     assert compared >= least, f"only {compared} {what} compared, at least {least:g} expected"
+
+
+def calls(work: Callable[[], Any], builtins: bool = False) -> int:
+    """Python functions that `work` calls, with those written in C if `builtins`: a cost no busy machine changes."""
+    counted, count = ("call", "c_call") if builtins else ("call",), 0
+
+    def note(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event in counted
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
 
 
 def relative(a: Any, b: Any, scale: float = 0.0) -> float:

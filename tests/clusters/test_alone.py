@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from functools import partial
 
 import numpy as np
 import pytest
-from helpers import mechanisms
+from helpers import calls, mechanisms
 
 import kinloop as kl
 from kinloop import scalar as sc
@@ -147,22 +146,6 @@ def test_clusters_found_by_random_draws_are_not_shared(sampled, monkeypatch):
     for _ in sampling.STARTS:
         rng.normal(size=3)
     np.testing.assert_array_equal(drawn[0], tree.top.random(rng)[:3], err_msg="as the whole robot draws them")
-
-
-def calls(work) -> int:
-    """Python functions called."""
-    count = 0
-
-    def note(frame, event, argument):
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 def test_a_further_cluster_like_others_costs_little_wherever_it_stands():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from pathlib import Path
+
+from helpers import calls
 
 from kinloop.io import load
 
@@ -24,21 +26,6 @@ LINK = """
 """
 
 
-def calls(path: Path) -> int:
-    count = 0
-
-    def note(frame, event, argument):
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(note)
-    try:
-        load(path)
-    finally:
-        sys.setprofile(None)
-    return count
-
-
 def test_a_link_with_its_joint_and_shapes_takes_few_calls(tmp_path):
     def written(links: int) -> Path:
         path = tmp_path / f"chain{links}.urdf"
@@ -47,7 +34,7 @@ def test_a_link_with_its_joint_and_shapes_takes_few_calls(tmp_path):
         return path
 
     load(written(3))  # what is imported on the way is not counted
-    few, some, many = (calls(written(n)) for n in (11, 31, 71))
+    few, some, many = (calls(partial(load, written(n))) for n in (11, 31, 71))
     each = (some - few) / 20
     assert each < 450, each
     assert (many - some) / 40 < 1.02 * each, "no work over all links for each"
