@@ -3,7 +3,7 @@
 A round moves every cluster by the correction of its chart, K x = -phi to first order. Whose charts these are decides
 what gives way: those of the robot move the dependent coordinates only, tangent frames all of them, as little as
 possible. `newton` repeats rounds until nothing is left, and says where it cannot vouch for what it found; the search
-on numbers (`closing`) then takes over. docs/simulation.md.
+on numbers (`closing`) then takes over. docs/algorithms/charts.md.
 """
 
 from __future__ import annotations
