@@ -18,7 +18,7 @@ from kinloop.clusters.tangent_frame import plain
 from kinloop.clusters.tree import Cluster, ClusterTree
 from kinloop.scalar import Array
 
-CONVERGED = 1e-9
+SMALL_CORRECTION = 1e-9
 """A correction below this [m, rad] leaves nothing but rounding: the next would be its square."""
 
 ROUNDS = 8
@@ -93,9 +93,9 @@ def newton(tree: ClusterTree, q: Array) -> tuple[Array, Any]:
         return np.array([*q, size, left, *after], dtype=object)
 
     def settled(carry: Array) -> Any:
-        return sc.logical_or(carry[n] <= CONVERGED, carry[n] > LONGEST)
+        return sc.logical_or(carry[n] <= SMALL_CORRECTION, carry[n] > LONGEST)
 
     end = sc.repeat(ROUNDS, body, np.array([*q, *start], dtype=object), (), until=settled, usual=2)
     return plain(np.array(end[:n], dtype=object)), sc.logical_and(
-        well, sc.logical_and(end[n] <= CONVERGED, end[n + 1] <= SATISFIED)
+        well, sc.logical_and(end[n] <= SMALL_CORRECTION, end[n + 1] <= SATISFIED)
     )

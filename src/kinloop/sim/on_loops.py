@@ -14,7 +14,7 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.algorithms.trees.kinematics import scatter
 from kinloop.clusters import ClusterTree, Embedding
-from kinloop.clusters.newton import CONVERGED, corrected
+from kinloop.clusters.newton import SMALL_CORRECTION, corrected
 from kinloop.scalar import Array
 
 OPEN = 5e-14
@@ -50,8 +50,8 @@ def closed_twice(tree: ClusterTree, q: Array, slack: Any = None) -> tuple[Array,
     q, size = closed(tree, q, True if slack is None else opening(tree, q) > slack)
     if not any(c.bends for c in tree):
         return q, size
-    again, last = closed(tree, q, size > CONVERGED)
-    return again, sc.where(size > CONVERGED, last, size)
+    again, last = closed(tree, q, size > SMALL_CORRECTION)
+    return again, sc.where(size > SMALL_CORRECTION, last, size)
 
 
 def opening(tree: ClusterTree, q: Array) -> Any:
