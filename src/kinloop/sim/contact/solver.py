@@ -190,6 +190,17 @@ class _Sweeps:
         return _as_array([*w, *x, change])
 
 
+def _moved(u: Any, z: Any, w: Any) -> Any:
+    """u + z w, as two sums side by side that end with the joints next to the world.
+
+    Those joints are moved by every row, so rows wait for each other there.
+    """
+    sums = [u, 0.0]
+    for k, (a, b) in enumerate(zip(z[::-1], w[::-1], strict=True)):
+        sums[k % 2] = sums[k % 2] + a * b
+    return sums[0] + sums[1]
+
+
 def _as_array(values: list[Any]) -> Array:
     symbolic = any(isinstance(x, sc.Symbol) for x in values)
     return np.array(values, dtype=object if symbolic else float)
@@ -231,7 +242,7 @@ class _ContactPlan:
     def relax(self, w: Array, x: Array, given: Any, change: Any) -> tuple[Array, Array, Any]:
         """w, impulse and largest change after solving this contact's rows with all others held."""
         z = np.array(given[self.z]).reshape(3, len(self.at))
-        u = np.array(given[self.u]) + z @ w[self.at]
+        u = np.array([_moved(a, row, w[self.at]) for a, row in zip(given[self.u], z, strict=True)])
         b = given[self.b][0]
         xx, xy, xz, yy, yz, zz = given[self.inverse]
         gain_n, gain_t = given[self.gains]
@@ -251,16 +262,14 @@ class _ContactPlan:
         limit = self.mu * n
         length = sc.sqrt(t[0] * t[0] + t[1] * t[1])
         grips = length <= limit
-        scale = self.mu / sc.where(grips, 1.0, length)
-        # on the cone in the direction found, with the normal impulse that this direction needs
-        needs = sc.maximum(A_nn + scale * (A_1n * t[0] + A_2n * t[1]), JAM * A_nn)
+        # on the cone in the direction found, with the normal impulse that this direction needs; for t of length 1
+        needs = sc.maximum(A_nn * length + self.mu * (A_1n * t[0] + A_2n * t[1]), JAM * A_nn * length)
         alone = u[0] - (A_nn * x[0] + A_1n * x[1] + A_2n * x[2])
         on_cone = sc.maximum(0.0, b - alone) / (needs + TINY)
+        pull = self.mu * on_cone
         slide = [
-            sc.where(grips, n, on_cone),
-            sc.where(grips, t[0], scale * on_cone * t[0]),
-            sc.where(grips, t[1], scale * on_cone * t[1]),
-        ]
+            sc.where(grips, n, length * on_cone), sc.where(grips, t[0], pull * t[0]), sc.where(grips, t[1], pull * t[1])
+        ]  # fmt: skip
         new = np.array([sc.where(inside, a, c) for a, c in zip(stick, slide, strict=True)])
         step = new - x
         w = w.copy()
@@ -275,8 +284,9 @@ class _JointPlan:
     def __init__(self, row: JointRow, pack: Packer) -> None:
         self.row, self.at = row, row.at
         A = row.z @ row.z
-        self.z, self.u = pack.add(row.z), pack.add([row.u, A, sc.where(A > 0.0, 1.0 / (A + TINY), 0.0)])
-        self.stops = pack.add([row.low, row.high, row.dry])
+        inverse = sc.where(A > 0.0, 1.0 / (A + TINY), 0.0)
+        self.z, self.u = pack.add(row.z), pack.add([row.u, A, inverse])
+        self.stops = pack.add([row.low * inverse, row.high * inverse, row.dry])
 
     def energy(self, x: Any) -> Any:
         """What the impulse x does at the free velocity beyond bringing the joint back from beyond its stops [J]."""
@@ -287,12 +297,9 @@ class _JointPlan:
         """w, impulse and largest change after solving this joint's row with all others held."""
         z, (u, A, inverse) = np.array(given[self.z]), given[self.u]
         low, high, dry = given[self.stops]
-        u = u + z @ w[self.at] - A * x  # as if this row did nothing
-        stopped = u
-        if self.row.rubs:
-            stopped = u + sc.minimum(sc.maximum(-u, -dry * A), dry * A)
-        stopped = sc.minimum(sc.maximum(stopped, low), high)
-        new = (stopped - u) * inverse
+        still = x - inverse * _moved(u, z, w[self.at])  # brings the joint to rest, and the stops are this far from it
+        new = sc.minimum(sc.maximum(still, -dry), dry) if self.row.rubs else 0.0
+        new = sc.minimum(sc.maximum(new, low + still), high + still)
         w = w.copy()
         w[self.at] = w[self.at] + z * (new - x)
         return w, new, sc.largest([A * (new - x)], change)
