@@ -103,7 +103,7 @@ def swings() -> None:
 def single(sim: Simulator, state: State, u: np.ndarray) -> None:
     """One state of Go1: rollouts beside mj_step, steps, control functions."""
     x = make_problem(sim.robot)
-    flying = Simulator(sim.robot, DT)
+    flying = Simulator(sim.robot, DT, limits=False)  # as MuJoCo has it here
     begin = flying.state(x.q, x.v)
     (peer,) = step_peers(x)
     t = least(

@@ -112,6 +112,26 @@ def test_the_fallback_iterates_as_a_kernel_does():
                 assert np.allclose(ours[name], x, rtol=1e-13, atol=1e-14)
 
 
+def test_the_fallback_steps_on_arrays_that_stay_as_a_kernel_does():
+    rng = np.random.default_rng(2)
+    q, v, u = rng.normal(size=(3, 2)), rng.normal(size=(3, 2)), rng.normal(size=(1, 6, 2))
+    ends = []
+    for made in pair():
+        stepping = made.stepping(3, {"q": "q_next", "v": "v_next"})
+        record = np.zeros((3, 4))
+        stepping.arrays["q"][:], stepping.arrays["v"][:], stepping.arrays["u"][:] = q, v, u[0, 0]
+        made.advance(stepping, 1)
+        stepping.read_table("u", u)
+        stepping.record("power", record, 1)
+        made.advance(stepping, 6, every=2)
+        stepping.forget()
+        made.advance(stepping, 1)
+        assert stepping.rows == 3
+        ends.append([*stepping.arrays.values(), record])
+    for a, b in zip(*ends, strict=True):
+        assert np.allclose(a, b, rtol=1e-13, atol=1e-14)
+
+
 def test_any_function_of_a_robot_becomes_a_kernel_or_its_fallback():
     robot = kl.Robot(four_bar())
     plain = kl.Robot.from_tree(robot.tree, backend="numpy")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -74,13 +75,15 @@ def checked_number(name: str, x: float, must: str, least: float = -np.inf, most:
         value = float("nan") if isinstance(x, str) else float(x)
     except (TypeError, ValueError, OverflowError):
         value = float("nan")
-    if not (np.isfinite(value) and least <= value <= most):
+    if not (math.isfinite(value) and least <= value <= most):
         raise MethodError(f"{name} must {must}, received {x!r}")
     return value
 
 
 def checked_count(name: str, x: float, least: int = 1) -> int:
     """A whole number of at least `least`, or an error."""
+    if type(x) is int and x >= least:
+        return x
     value = checked_number(name, x, f"be at least {least}", least)
     if value != round(value):
         raise MethodError(f"{name} must be a whole number, received {x!r}")

@@ -12,7 +12,7 @@ import functools
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -97,6 +97,56 @@ class Interpreted:
             for name, record in kept.items()
         }
         return {after: out[after] for after in feedback.values()} | records
+
+    def stepping(self, rows: int, feedback: Mapping[str, str]) -> InterpretedStepping:
+        """Arrays of inputs for so many rows, on which `advance` takes steps."""
+        arrays = {name: np.zeros((rows, n)) for name, n in self._sizes.items()}
+        return InterpretedStepping(arrays, dict(feedback), {}, {})
+
+    def advance(
+        self, stepping: InterpretedStepping, steps: int, every: int = 1, threads: int | None = None
+    ) -> None:  # fmt: skip
+        """Steps of a batch on its own arrays, as `Kernel.advance` takes them."""
+        given = stepping.arrays | stepping.tables
+        out = self.iterate(
+            *given.values(), steps=steps, feedback=stepping.feedback, stepped=tuple(stepping.tables), every=every
+        )
+        for name, after in stepping.feedback.items():
+            stepping.arrays[name][:] = out[after]
+        for name, (x, first) in stepping.records.items():
+            x[:, first : first + steps // every] = out[name]
+
+
+class InterpretedStepping(NamedTuple):
+    """What `Interpreted.advance` works on: arrays and tables of inputs, records of outputs from a time on."""
+
+    arrays: dict[str, Array]
+    feedback: dict[str, str]
+    tables: dict[str, Array]
+    records: dict[str, tuple[Array, int]]
+
+    @property
+    def rows(self) -> int:
+        return len(next(iter(self.arrays.values())))
+
+    def forget(self) -> None:
+        """Let go of tables and records."""
+        self.tables.clear()
+        self.records.clear()
+
+    def read_table(self, name: str, x: Array | None) -> None:
+        """Let an input be x (rows or 1, steps, n), another in every step; None for what `arrays` has in all of them."""
+        if x is None:
+            self.tables.pop(name, None)
+        else:
+            self.tables[name] = np.broadcast_to(x, (len(self.arrays[name]), *x.shape[1:]))
+
+    def record(self, name: str, x: Array | None, first: int = 0) -> None:
+        """Let an output be recorded in x (rows, times, ...) from the time `first` on; None for no record."""
+        if x is None:
+            self.records.pop(name, None)
+        else:
+            self.records[name] = (x, first)
 
 
 Computed = Kernel | Interpreted

@@ -9,7 +9,7 @@ import kinloop as kl
 from kinloop.sim import Simulator, Status
 from kinloop.sim import batch as batch_module
 from kinloop.sim.reasons import judge
-from kinloop.sim.recorder import Recorder
+from kinloop.sim.recorder import Recorder, RecordPlan
 from kinloop.sim.status import Fault
 from kinloop.sim.stepper import LARGEST_TURN
 from tests.sim.mechanisms import pendulum, started
@@ -22,7 +22,7 @@ def swinging(rows=3):
 
 
 def silent(sim, steps, rows):
-    return Recorder(sim, (), 1, steps, rows)
+    return Recorder(RecordPlan(sim, ()), 1, steps, rows)
 
 
 def test_a_batch_that_has_not_moved_reads_as_it_began():

@@ -22,16 +22,16 @@ def states(rows):
     ("given", "steps", "rows", "shape", "taken"),
     [
         (None, 7, 1, (1, 1, 2), 7),
-        ([1.0, 2.0], 7, 3, (3, 1, 2), 7),
-        (np.ones((5, 2)), None, 3, (3, 5, 2), 5),
-        (np.ones((5, 2)), 4, 3, (3, 5, 2), 4),
+        ([1.0, 2.0], 7, 3, (1, 1, 2), 7),
+        (np.ones((5, 2)), None, 3, (1, 5, 2), 5),
+        (np.ones((5, 2)), 4, 3, (1, 5, 2), 4),
         (np.ones((4, 5, 2)), None, 1, (4, 5, 2), 5),
         (np.ones((4, 1, 2)), 9, 4, (4, 1, 2), 9),
     ],
 )
-def test_every_form_becomes_a_table_per_row(given, steps, rows, shape, taken):
+def test_every_form_becomes_a_table_for_all_rows_or_for_each(given, steps, rows, shape, taken):
     u, n, state = as_controls(given, steps, states(rows), NU)
-    assert u.shape == shape and n == taken and len(state) == shape[0]
+    assert u.shape == shape and n == taken and len(state) == max(rows, shape[0])
     assert np.all(u == (0.0 if given is None else np.asarray(given)))
 
 
@@ -64,7 +64,7 @@ def test_a_function_stays_a_function_and_its_answer_is_checked():
     u, steps, _ = as_controls(control, 3, states(2), NU)
     assert u is control and steps == 3
     assert np.array_equal(ask(u, 2.0, np.zeros(2), states(2), NU), [[[0.0, 0.0]], [[2.0, 2.0]]])
-    assert ask(lambda t, s: np.ones(NU), 0.0, np.zeros(4), states(4), NU).shape == (4, 1, NU)
+    assert ask(lambda t, s: np.ones(NU), 0.0, np.zeros(4), states(4), NU).shape == (1, 1, NU), "for all"
     with pytest.raises(KinloopError, match="u must have shape"):
         ask(lambda t, s: 1.0, 0.0, np.zeros(1), states(1), NU)
 

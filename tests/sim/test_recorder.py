@@ -8,7 +8,7 @@ import pytest
 from kinloop.clusters.tangent_frame import TangentFrame
 from kinloop.errors import KinloopError
 from kinloop.sim import Plane, Simulator, Status
-from kinloop.sim.recorder import CONTACT, DERIVED, Recorder
+from kinloop.sim.recorder import CONTACT, DERIVED, Recorder, RecordPlan
 from tests.sim.mechanisms import ball, box_on, level, pendulum, started
 
 ALL = ("q", "v", "qd", "energy", "kinetic_energy", "potential_energy", "loop_error")
@@ -129,11 +129,11 @@ def test_times_go_on_from_the_state():
 def test_mistakes_are_named():
     sim = Simulator(pendulum(), 1e-3)
     with pytest.raises(KinloopError, match="cannot record 'colour'; this simulator records q, v, qd, energy"):
-        Recorder(sim, ["colour"], 1, 1, 1)
+        RecordPlan(sim, ("colour",))
     with pytest.raises(KinloopError, match="cannot record 'gap'"):
-        Recorder(sim, ["gap"], 1, 1, 1)
+        RecordPlan(sim, ("gap",))
     with pytest.raises(KinloopError, match="every must be at least 1, received 0"):
-        Recorder(sim, ["q"], 0, 1, 1)
+        Recorder(RecordPlan(sim, ("q",)), 0, 1, 1)
     assert set(DERIVED).isdisjoint(CONTACT)
 
 

@@ -14,7 +14,7 @@ from kinloop.compiler.guards import guarded
 from kinloop.compiler.run import builtin
 from kinloop.compiler.run.arguments import non_finite, read_call
 from kinloop.compiler.run.host import host
-from kinloop.compiler.run.iteration import IterationReader
+from kinloop.compiler.run.iteration import IterationReader, Stepping
 from kinloop.compiler.run.threads import threads_for
 from kinloop.compiler.run.variant import Variant
 from kinloop.compiler.signature import Signature
@@ -142,3 +142,10 @@ class Core:
         variant = self.variant(1 if iteration.rows == 1 else self.lanes)
         variant.iterate(iteration, threads_for(threads, iteration.rows * steps * self.work))
         return iteration.finish()
+
+    def advance(self, stepping: Stepping, steps: int, every: int, threads: int | None) -> None:
+        """Steps of a batch on arrays that stay where they are."""
+        rows = stepping.rows
+        self.variant(1 if rows == 1 else self.lanes).step(
+            stepping, steps, every, threads_for(threads, rows * steps * self.work)
+        )

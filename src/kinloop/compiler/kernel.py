@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinloop.compiler.core import Core
+from kinloop.compiler.run.iteration import Stepping
 from kinloop.scalar import Function
 
 if TYPE_CHECKING:
@@ -56,6 +57,14 @@ class Kernel:
         (rows, steps // every, ...).
         """
         return self._core.iterate(inputs, steps, feedback, stepped, every, threads)
+
+    def stepping(self, rows: int, feedback: Mapping[str, str]) -> Stepping:
+        """Arrays of inputs for so many rows, on which `advance` takes steps; `feedback` is as in `iterate`."""
+        return Stepping(self._core.signature, rows, feedback)
+
+    def advance(self, stepping: Stepping, steps: int, every: int = 1, threads: int | None = None) -> None:
+        """Steps of a batch on its own arrays, with records every `every` steps: `iterate` for who calls it often."""
+        self._core.advance(stepping, steps, every, threads)
 
     def __repr__(self) -> str:
         s = self._core.signature

@@ -16,6 +16,7 @@ What happens inside:
 - `on_loops`: positions closed and velocities projected in a step. `singularity`: how near loops are to losing rank.
 - `energy_monitor`: whether the energy of a row balances the work of the forces on it.
 - `engine`: the kernels of a simulation. `batch`: batch rows on their way through them, in shorter steps where needed.
+- `single_step`: one row's next step with little around the kernel, for single steps and control functions.
 - `felt_inertia`: the inertia felt at a joint, for the gains of servos.
 - `recorder`: fills the arrays of a `Rollout`. `reasons`: why a batch row stopped, in words.
 - `rollout_files`: rollouts as files. `parquet`: rollouts as tables.

@@ -7,6 +7,7 @@ but itself.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,10 +16,10 @@ from kinloop.scalar import Array
 from kinloop.sim.energy_monitor import begin_ledger
 from kinloop.sim.engine import Engine
 from kinloop.sim.reasons import Stop, judge
-from kinloop.sim.state import State
+from kinloop.sim.state import RUNNING, State, all_are
 from kinloop.sim.status import Fault, Status
 from kinloop.sim.stepper import StepState
-from kinloop.sim.watch import Watch, begin_watch
+from kinloop.sim.watch import BEGINNING, Watch
 
 if TYPE_CHECKING:
     from kinloop.sim.recorder import Recorder
@@ -47,17 +48,23 @@ class Batch:
         rows = len(state)
         self.engine, self.dt, self.nu = engine, dt, len(engine.system.drive.motors)
         self.began, self.made_by = state.t, state.made_by
-        self.state = StepState(state.q.copy(), state.qd.copy(), begin_watch(rows), state.memory.copy())
-        self.watch = Watch.of(self.state.watch)  # views of its columns, to read and to write
-        self.watch.status[:] = state.status
+        self._places = engine.places(rows)
+        self._given, self.state, self.watch = self._places
+        for mine, x in zip(self.state, (state.q, state.qd, BEGINNING, state.memory), strict=True):
+            mine[:] = x
         self.reasons = [""] * rows
-        for k in np.flatnonzero(~state.ok):
-            self.reasons[k] = f"had stopped at t = {state.t[k]:.9g} s, before this rollout began"
+        settled = state.h == dt  # all rows took their last step whole
+        if not settled and not all_are(RUNNING, state.status):
+            self.watch.status[:] = state.status
+            for k in np.flatnonzero(~state.ok):
+                self.reasons[k] = f"had stopped at t = {state.t[k]:.9g} s, before this rollout began"
         if engine.monitor:
             begin_ledger(self.watch, np.asarray(engine.reading(state.q, state.qd)[1]))
-        self.until = np.zeros((rows, 1))
-        self.parts, self.unsettled = state.pace.T.copy()
+        self._pace = state.pace.copy()
+        self.parts, self.unsettled = self._pace[:, 0], self._pace[:, 1]
         self.substeps = np.zeros(rows, dtype=int)
+        self._whole = settled or all_are(1, self.parts)  # no row goes in parts
+        self._spaced = settled  # all rows remember steps of length dt
 
     def __len__(self) -> int:
         return len(self.state.q)
@@ -67,11 +74,15 @@ class Batch:
         return Status(int(self.watch.status[k]))
 
     def advance(self, u: Array, start: int, n: int, recorder: Recorder, threads: int | None) -> None:
-        """Bring every row from step `start` n steps further under u (B, n or 1, nu)."""
-        self.until[:] = start + n
-        self._begin(u[:, 0])
-        self._hold_back()
-        self._advance(np.arange(len(self)), u, start, n, recorder, threads)
+        """Bring every row from step `start` n steps further under u (B or 1, n or 1, nu)."""
+        self.until.fill(start + n)
+        if not self._spaced:
+            self._begin(u)
+        if not self._whole:
+            self._hold_back()
+        self._advance_all(u, start, n, recorder, threads)
+        if all_are(RUNNING, self.watch.status):
+            return
         while len(waiting := np.flatnonzero(self.watch.has(Status.TOO_LONG))):
             for group in self._alike(waiting, self.watch.steps, self.parts, self.unsettled):
                 self._in_parts(group, self._left(u, group, start), recorder, threads)
@@ -84,12 +95,23 @@ class Batch:
 
     def _left(self, u: Array, group: Array, start: int) -> Array:
         """What is left of the controls u, which begin at step `start`, for rows that all are at the same step."""
-        return u[group] if u.shape[1] == 1 else u[group, int(self.watch.steps[group[0]]) - start :]
+        u = self._spread(u)[group]
+        return u if u.shape[1] == 1 else u[:, int(self.watch.steps[group[0]]) - start :]
+
+    def _spread(self, u: Array) -> Array:
+        """Controls (B or 1, ...) as those of every row (B, ...)."""
+        return u if len(u) == len(self) else np.broadcast_to(u, (len(self), *u.shape[1:]))
 
     def _begin(self, u: Array) -> None:
-        """Let rows that have no past remember what it would have been."""
+        """Let rows that have no past remember what it would have been under controls u (B or 1, n or 1, nu)."""
+        if self.engine.start is None:
+            return
         new = np.flatnonzero(~np.any(self.state.memory, axis=1) & self.watch.has(Status.RUNNING))
-        self.state.memory[new] = self._remembering(self.state.at(new), u[new], self.dt).memory
+        first = self._spread(u[:, 0])
+        if len(new) == len(self):
+            self.state.memory[:] = self._remembering(self.state, first, self.dt).memory
+        elif len(new):
+            self.state.memory[new] = self._remembering(self.state.at(new), first[new], self.dt).memory
 
     def _remembering(self, state: StepState, u: Array, h: float) -> StepState:
         """Rows that forget what they remember for what the equations of motion say about the time before."""
@@ -107,6 +129,11 @@ class Batch:
         more = self.watch.has(Status.RUNNING) & (self.parts > 1) & (self.watch.steps < self.until[:, 0])
         self.watch.status[more] = Status.TOO_LONG
 
+    @property
+    def until(self) -> Array:
+        """Steps that rows take in all (B, 1)."""
+        return self._given.arrays["until"]
+
     @staticmethod
     def _alike(rows: Array, *keys: Array) -> list[Array]:
         """Rows in groups with equal keys."""
@@ -116,14 +143,26 @@ class Batch:
         group = found.ravel()
         return [rows[group == g] for g in range(int(group.max()) + 1)]
 
+    def _advance_all(self, u: Array, start: int, n: int, recorder: Recorder, threads: int | None) -> None:
+        """Bring all rows n steps further, or to where the kernel stops them, on their own arrays."""
+        if not self._spaced:
+            self.engine.respace(self.state, self.dt)
+            self._spaced = True
+        self._given.arrays["h"].fill(self.dt)
+        if u.shape[1] == 1:
+            self._given.arrays["u"][:] = u[:, 0]
+            self._given.read_table("u", None)
+        else:
+            self._given.read_table("u", u)
+        every = recorder.follow(self._given, start, n)
+        self.engine.step.advance(self._given, n, every, threads)
+
     def _advance(self, k: Array, u: Array, start: int, n: int, recorder: Recorder, threads: int | None) -> None:
         """Bring rows k n steps further, or to where the kernel stops them."""
         every = recorder.every if start % recorder.every == 0 else 1
-        state, kept = self.engine.advance(
-            self.state.at(k), u, self.until[k], self.dt, n, every, recorder.keep(self.engine), threads
-        )
+        state, kept = self.engine.advance(self.state.at(k), u, self.until[k], self.dt, n, every, recorder.keep, threads)
         self.state.put(k, state)
-        recorder.store(self.engine, k, start, every, kept)
+        recorder.store(k, start, every, kept)
 
     def _in_parts(self, k: Array, u: Array, recorder: Recorder, threads: int | None) -> None:
         """Steps of rows k that are alike, in equal parts: one, or as many as the rows stay unsettled.
@@ -153,11 +192,12 @@ class Batch:
 
         Rows that came through are moved on.
         """
+        self._whole = self._spaced = False
         watch = before.watch.copy()
         named = Watch.of(watch)
         named.status[:] = Status.RUNNING
         until, total, first = named.steps[:, None] + float(n * parts), n * parts, int(named.steps[0])
-        given, keep = before._replace(watch=watch), recorder.keep(self.engine)
+        given, keep = before._replace(watch=watch), recorder.keep
         controls = u[:, :1] if u.shape[1] == 1 else np.repeat(u[:, :n], parts, axis=1)
         after, kept = self.engine.advance(given, controls, until, self.dt / parts, total, 1, keep, threads)
         found = Watch.of(after.watch)
@@ -168,7 +208,7 @@ class Batch:
         self.substeps[done] += total
         self.unsettled[done] = np.maximum(0, self.unsettled[done] - n)
         self.parts[done] = 1 if parts <= 2 and not np.any(self.unsettled[done]) else parts
-        recorder.store(self.engine, done, first, 1, recorder.over_parts({a: x[good] for a, x in kept.items()}, parts))
+        recorder.store(done, first, 1, recorder.over_parts({a: x[good] for a, x in kept.items()}, parts))
         return good, whole, after
 
     def _try_more(self, k: Array, parts: int, where: StepState) -> None:
@@ -187,10 +227,18 @@ class Batch:
         self.watch.status[k], self.watch.nearest[k] = found.status, min(self.watch.nearest[k], found.near)
         self.reasons[k] = f"stopped at t = {self.began[k] + done * self.dt:.9g} s, in step {done + 1:.0f}: {found.why}"
 
+    def resume(self, now: Sequence[Array]) -> None:
+        """Let all rows go on from q, qd, watch and memory, which they came to by whole steps."""
+        for mine, x in zip(self.state, now, strict=True):
+            mine[:] = x
+
+    def end(self) -> None:
+        """Nobody looks at this batch any more."""
+        self.engine.take_back(self._places)
+
     def read(self) -> State:
         """The states of all rows, from which they go on as if nothing had been read."""
-        time, status = self.began + self.watch.steps * self.dt, self.watch.status.astype(int)
-        pace = np.stack([self.parts, self.unsettled], axis=1)
-        whole = np.all((status == Status.RUNNING) & (self.parts == 1) & (self.watch.steps > 0.0))
         q, qd, memory = self.state.q.copy(), self.state.qd.copy(), self.state.memory.copy()
-        return State(q, qd, time, status, memory, pace, self.dt if whole else 0.0, self.made_by)
+        time, status = self.began + self.watch.steps * self.dt, self.watch.status.astype(int)
+        whole = self._spaced and self._whole and all_are(RUNNING, status)
+        return State(q, qd, time, status, memory, self._pace.copy(), self.dt if whole else 0.0, self.made_by)

@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kinloop.errors import MethodError, ShapeError
-from kinloop.inputs import checked, checked_count
+from kinloop.inputs import LARGEST, checked, checked_count
 from kinloop.scalar import Array
 from kinloop.sim.state import State
+
+FLOAT, SMALL = np.dtype(float), LARGEST**2
+"""Numbers whose squares add up to no more are not too large one by one."""
 
 ControlFunction = Callable[[Any, State], ArrayLike]
 """(time [s], states of all batch rows) -> controls (nu,) or (B, nu).
@@ -24,7 +27,7 @@ rows began at different times.
 def as_controls(
     controls: ArrayLike | ControlFunction | None, steps: int | None, state: State, nu: int
 ) -> tuple[Array | ControlFunction, int, State]:
-    """Controls (B, T, nu), T = 1 where they are held, or a function; the number of steps; the states they move.
+    """Controls (B or 1, T or 1, nu) for all rows and steps, or a function; the number of steps; the states they move.
 
     `controls` is None, (nu,) held, (T, nu) for all batch rows, (B, T, nu), or a function. One state under controls for
     several rows is repeated.
@@ -47,11 +50,21 @@ def as_controls(
         raise ShapeError(f"{len(state)} states and controls for {len(u)} rows do not match")
     if len(state) < rows:
         state = state.repeated(rows)
-    return np.broadcast_to(u, (rows, *u.shape[1:])), steps, state
+    return u, steps, state
 
 
 def ask(function: ControlFunction, since: float, began: Array, state: State, nu: int) -> Array:
-    """What a control function says `since` seconds after batch rows began at the times `began` (B,): (B, 1, nu)."""
-    t = began + since
-    same = bool(np.all(t == t[0]))
-    return np.broadcast_to(checked("u", function(float(t[0]) if same else t, state), nu), (len(state), nu))[:, None]
+    """What a control function says `since` seconds after rows began at the times `began` (B,): (B or 1, 1, nu)."""
+    same = len(began) == 1 or bool((began == began[0]).all())
+    u = answer(function(float(began[0] + since) if same else began + since, state), nu, len(state))
+    return u[:, None] if u.ndim == 2 else u[None, None]
+
+
+def answer(u: ArrayLike, nu: int, rows: int) -> Array:
+    """What a control function said, as an array (nu,) or (B or 1, nu)."""
+    if type(u) is np.ndarray and u.dtype is FLOAT and u.shape == (nu,) and u.dot(u) <= SMALL:
+        return u
+    u = checked("u", u, nu)
+    if u.ndim > 2 or (u.ndim == 2 and len(u) not in (1, rows)):
+        raise ShapeError(f"u must have shape ({nu},) or ({rows}, {nu}), received {u.shape}")
+    return u

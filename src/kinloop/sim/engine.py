@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.algorithms.trees.energy import potential_energy
 from kinloop.clusters.tangent_frame import TangentFrame
+from kinloop.compiler import Kernel
+from kinloop.compiler.run.iteration import Stepping
 from kinloop.errors import MethodError
-from kinloop.kernels import Computed
+from kinloop.kernels import Computed, InterpretedStepping
 from kinloop.robot import Robot
 from kinloop.scalar import Array
 from kinloop.sim.on_loops import closed_twice, projected
+from kinloop.sim.single_step import SingleStep
 from kinloop.sim.singularity import loop_speed, nearness
 from kinloop.sim.smooth_motion import spanning_kinetic_energy, state_rate
 from kinloop.sim.status import Status
@@ -29,12 +32,26 @@ FEEDBACK = {name: f"{name}_next" for name in StepState._fields}
 """Inputs of a step kernel that are its outputs of the step before."""
 
 
+class Places(NamedTuple):
+    """Where the batch rows of a simulation lie: their arrays, the states among them, and columns of what is watched."""
+
+    stepping: Stepping | InterpretedStepping
+    state: StepState
+    watch: Watch
+
+    @staticmethod
+    def of(stepping: Stepping | InterpretedStepping) -> Places:
+        state = StepState(*(stepping.arrays[name] for name in StepState._fields))
+        return Places(stepping, state, Watch.of(state.watch))
+
+
 class Engine:
     """The kernels of a system under an integrator."""
 
     def __init__(self, robot: Robot, system: System, integrator: Integrator, monitor: bool = False) -> None:
         tree = system.tree
         self.robot, self.system, self.integrator, self.tree, self.monitor = robot, system, integrator, tree, monitor
+        self._spare: list[Places] = []
         self._method = integrator if isinstance(integrator, StepMethod) else None
         frames = tuple(c.chart.key for c in tree if isinstance(c.chart, TangentFrame))
         contact = system.contact.key if system.contact else None
@@ -47,6 +64,11 @@ class Engine:
             raise MethodError(f"the {self.integrator.name} integrator has no single step; use rollout")
         stepper = Stepper(self.system, self._method, self.monitor)
         return self.kernel("monitored_step" if self.monitor else "step", stepper, stepper.inputs())
+
+    @cached_property
+    def single(self) -> SingleStep | None:
+        """The step of one row with little around it; None where the step is no kernel."""
+        return SingleStep(self.step) if self._method is not None and isinstance(self.step, Kernel) else None
 
     @cached_property
     def start(self) -> Any:
@@ -104,6 +126,16 @@ class Engine:
         return self.kernel("nearness", near, {"q": tree.top.nq})
 
     @cached_property
+    def allowed(self) -> Any:
+        """The kernel of the velocity nearest to qd that the loops allow at q."""
+        tree = self.tree
+
+        def allowed(q: Array, qd: Array) -> dict[str, Any]:
+            return {"qd_on": np.asarray(projected(tree, q, qd))}
+
+        return self.kernel("allowed", allowed, self._spanning_sizes)
+
+    @cached_property
     def reading(self) -> Any:
         """The kernel of what is read off a state (q, qd): the velocity the loops allow, and both energies [J]."""
         tree = self.tree
@@ -115,9 +147,26 @@ class Engine:
 
         return self.kernel("read", read, self._spanning_sizes)
 
-    def _respaced(self, memory: Array, h: float) -> Array:
-        """What batch rows remember (B, n), for steps of length h from now on."""
-        return self._method.respaced(self.system, memory, h) if self._method else memory
+    def places(self, rows: int) -> Places:
+        """Arrays for so many batch rows; steps are taken on them, if the method has any."""
+        if self._spare and (spare := self._spare.pop()).stepping.rows == rows:
+            return spare
+        if self._method is not None:
+            return Places.of(self.step.stepping(rows, FEEDBACK))
+        sizes = self._spanning_sizes | {"watch": len(Watch._fields), "memory": self.integrator.memory_size(self.system)}
+        return Places.of(InterpretedStepping({n: np.zeros((rows, x)) for n, x in sizes.items()}, {}, {}, {}))
+
+    def take_back(self, places: Places) -> None:
+        """Keep arrays that nobody needs any more for the next batch; one set, whoever asks first gets it."""
+        places.stepping.forget()
+        self._spare[:] = [places]
+
+    def respace(self, state: StepState, h: float) -> None:
+        """Let rows that run remember what they do for steps of length h from now on."""
+        spaced = self._method.respaced(self.system, state.memory, h) if self._method else state.memory
+        if spaced is not state.memory:
+            running = Watch.of(state.watch).has(Status.RUNNING)[:, None]  # others wait, or have stopped
+            state.memory[:] = np.where(running, spaced, state.memory)
 
     @property
     def _spanning_sizes(self) -> dict[str, int]:
@@ -136,10 +185,8 @@ class Engine:
         Steps are h long. Rows stop where they have taken `until` (B, 1) steps in all; outputs are kept after
         every `every`-th step.
         """
-        if (spaced := self._respaced(state.memory, h)) is not state.memory:
-            running = Watch.of(state.watch).has(Status.RUNNING)[:, None]  # others wait, or have stopped
-            state = state._replace(memory=np.where(running, spaced, state.memory))
-        state = StepState(*map(np.ascontiguousarray, state))
+        state = StepState(*map(np.array, state))
+        self.respace(state, h)
         held = u.shape[1] == 1
         out = self.step.iterate(
             *state, np.ascontiguousarray(u[:, 0] if held else u[:, :steps]), until, np.full((len(u), 1), h),

@@ -1,4 +1,4 @@
-"""Recording a rollout: what kernels give, and what is computed afterwards from recorded states, chunk by chunk."""
+"""Recording a rollout: what kernels give, and what is computed afterwards from recorded states."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ from kinloop.inputs import checked_count
 from kinloop.scalar import Array
 from kinloop.sim.actuators import spring_energy
 from kinloop.sim.energy_monitor import imbalance_in_words, unbalanced
-from kinloop.sim.engine import Engine
 from kinloop.sim.rollout import Rollout
-from kinloop.sim.state import State
+from kinloop.sim.state import RUNNING, State, all_are
 from kinloop.sim.status import Status
 from kinloop.sim.watch import PEAKS, Watch
 
 if TYPE_CHECKING:
+    from kinloop.compiler.run.iteration import Stepping
+    from kinloop.kernels import InterpretedStepping
     from kinloop.sim.batch import Batch
     from kinloop.sim.simulator import Simulator
 
 DERIVED = ("q", "v", "qd", "energy", "kinetic_energy", "potential_energy", "loop_error")
 """What can be recorded of every simulation: computed from states."""
+
+ENERGIES = {"energy", "kinetic_energy", "potential_energy"}
+"""Those of them that need a kernel of their own."""
 
 CONTACT = ("contact_force", "gap", "residual", "joint_impulse")
 """What can be recorded besides where there is contact: outputs of the step kernel.
@@ -32,38 +36,106 @@ After a row has stopped, forces, impulses and residuals are zero and gaps stay (
 """
 
 
-class Recorder:
-    """Arrays (B, N, ...) that fill as batch rows proceed; a row that stops keeps its last values."""
+class RecordPlan:
+    """What has to be kept of every step so that these quantities can be told, and how they are."""
 
-    def __init__(self, sim: Simulator, names: Sequence[str], every: int, steps: int, rows: int) -> None:
+    def __init__(self, sim: Simulator, names: tuple[str, ...]) -> None:
         allowed = DERIVED + (CONTACT if sim.contact else ())
         for name in names:
             if name not in allowed:
                 raise MethodError(f"cannot record {name!r}; this simulator records {', '.join(allowed)}")
-        self.every = checked_count("every", every)
-        self.sim, self.names, self.steps, self.rows = sim, tuple(names), steps, rows
-        self.count = steps // self.every
-        self.records: dict[str, Array] = {}
+        self.sim, self.names = sim, names
+        free, n = sim.robot.tree.independent_dofs, sim.robot.n_spanning
+        self._free = None if free == list(range(n)) and "qd" not in names else free
+        self._energies = bool(ENERGIES & set(names))
+        self._velocities = bool({"v", "qd"} & set(names)) and bool(sim.robot.mechanism.closures)
+        self.direct = [name for name in CONTACT if name in names]
+        self.shapes, self.peaks = self._shapes(), self._peaks()
 
-    def keep(self, engine: Engine) -> tuple[str, ...]:
-        """Outputs of the step kernel that are needed."""
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        """Outputs of the step kernel that are needed, with their shapes: the state, and what says of the contact."""
         if not self.names:
-            return ()
-        direct = tuple(n for n in self.names if n in CONTACT and n in engine.step.outputs)
-        return ("q_seen", "qd_seen", *direct)
+            return {}
+        top, contact = self.sim.robot.tree.top, self.sim.contact
+        shapes: dict[str, tuple[int, ...]] = {"q_seen": (top.nq,), "qd_seen": (top.n_spanning,)}
+        if contact:
+            n = len(contact.candidates)
+            each = {"contact_force": (n, 3), "gap": (n,), "residual": (1,), "joint_impulse": (len(contact.joints),)}
+            shapes |= {name: each[name] for name in self.direct}
+        return shapes
 
-    def store(self, engine: Engine, k: Array, start: int, every: int, kept: dict[str, Array]) -> None:
+    def _peaks(self) -> list[str]:
+        """The largest values over all steps that there are of this simulation (`watch.PEAKS`)."""
+        contact, monitor = self.sim.contact, self.sim.engine.monitor
+        has = {
+            "loop_error": monitor and self.sim.robot.mechanism.closures,
+            "imbalance": monitor,
+            "contact_force": contact and contact.candidates,
+            "penetration": contact and contact.candidates,
+            "residual": contact,
+        }
+        return [name for name in PEAKS if has.get(name, True)]
+
+    def told(self, kept: dict[str, Array]) -> dict[str, Array]:
+        """What is to be recorded, from what was kept; v in the robot's own coordinates."""
+        if not self.names:
+            return {}
+        q, qd, engine = kept["q_seen"], kept["qd_seen"], self.sim.engine
+        out = dict(kept)
+        if self._energies:
+            qd, energies = (x.reshape(*q.shape[:2], -1) for x in engine.reading(*_flat(q, qd)))
+            out["kinetic_energy"] = energies[..., 0]
+            out["potential_energy"] = energies[..., 1] + spring_energy(self.sim.drive, q)
+            out["energy"] = out["kinetic_energy"] + out["potential_energy"]
+        elif self._velocities:
+            qd = engine.allowed(*_flat(q, qd)).reshape(qd.shape)
+        out["q"], out["qd"], out["v"] = q, qd, qd if self._free is None else qd[..., self._free]
+        if "loop_error" in self.names:
+            out["loop_error"] = self.sim.robot.loop_error(q)
+        return {name: out[name] for name in self.names}
+
+
+class Recorder:
+    """Arrays (B, N, ...) that fill as batch rows proceed; a row that stops keeps its last values."""
+
+    def __init__(self, plan: RecordPlan, every: int, steps: int, rows: int) -> None:
+        self.every, self._plan = checked_count("every", every), plan
+        self.count = steps // self.every
+        self._kept = {name: np.zeros((rows, self.count, *shape)) for name, shape in plan.shapes.items()}
+
+    @property
+    def keep(self) -> tuple[str, ...]:
+        """Outputs of the step kernel that are needed."""
+        return tuple(self._kept)
+
+    def follow(self, given: Stepping | InterpretedStepping, start: int, n: int) -> int:
+        """Let all rows that go n steps on from step `start` write their records here, after every so many steps.
+
+        Either n is 1, or steps are counted from one that is recorded.
+        """
+        due = (start + n) // self.every - start // self.every
+        for name, x in self._kept.items():
+            given.record(name, x if due else None, start // self.every)
+        return 1 if due == n else self.every
+
+    def take(self, k: int, q: Array, qd: Array, records: dict[str, Array]) -> None:
+        """What the only row did in its step k, which led to q and qd (1, n)."""
+        if self._kept and (k + 1) % self.every == 0:
+            slot, kept = k // self.every, self._kept
+            kept["q_seen"][0, slot], kept["qd_seen"][0, slot] = q[0], qd[0]
+            for name in self._plan.direct:
+                kept[name][0, slot] = records[name][0]
+
+    def store(self, k: Array, start: int, every: int, kept: dict[str, Array]) -> None:
         """Take what rows k did from step `start` on; kernel outputs were kept every `every` steps."""
-        if not self.names or not kept or not len(k):
+        if not kept or not len(k):
             return
         times = start + every * np.arange(1, kept["q_seen"].shape[1] + 1)
         pick = np.flatnonzero(times % self.every == 0)
-        if not len(pick):
-            return
         slots = times[pick] // self.every - 1
         # a row that stopped on the way repeats its state; what it does later is stored over that
-        for name, x in self._values(engine, {name: x[:, pick] for name, x in kept.items()}).items():
-            self._array(name, x)[np.ix_(k, slots)] = x
+        for name, x in kept.items():
+            self._kept[name][np.ix_(k, slots)] = x[:, pick]
 
     def over_parts(self, kept: dict[str, Array], parts: int) -> dict[str, Array]:
         """What is recorded of steps (rows, steps, ...), from outputs of all their parts (rows, steps * parts, ...)."""
@@ -76,69 +148,49 @@ class Recorder:
 
     def put(self, batch: Batch, k: int, due: Array, found: Sequence[Array]) -> None:
         """States x = (q, qd) of row k at the steps `due`; what is missing repeats the last one."""
-        if not self.names or not len(due):
+        if not self._kept or not len(due):
             return
         nq = batch.engine.tree.top.nq
         last = np.concatenate([batch.state.q[k], batch.state.qd[k]])
         x = np.array([*found, *([last] * (len(due) - len(found)))])
-        values = self._values(batch.engine, {"q_seen": x[None, :, :nq], "qd_seen": x[None, :, nq:]})
-        for name, y in values.items():
-            self._array(name, y)[k, due // self.every - 1] = y[0]
-
-    def _array(self, name: str, like: Array) -> Array:
-        """The record of a quantity, made when its first values (rows, times, ...) come."""
-        if name not in self.records:
-            self.records[name] = np.zeros((self.rows, self.count, *like.shape[2:]))
-        return self.records[name]
-
-    def _values(self, engine: Engine, kept: dict[str, Array]) -> dict[str, Array]:
-        """What is to be recorded at states (q, qd); v in the robot's own coordinates."""
-        q = kept["q_seen"]
-        out: dict[str, Array] = {"q": q, **{n: kept[n] for n in CONTACT if n in kept}}
-        if set(self.names) & {"v", "qd", "energy", "kinetic_energy", "potential_energy"}:
-            qd, energies = engine.reading(q, kept["qd_seen"])
-            out |= {"qd": qd, "v": qd[..., self.sim.robot.tree.independent_dofs]}
-            out["kinetic_energy"] = energies[..., 0]
-            out["potential_energy"] = energies[..., 1] + spring_energy(self.sim.drive, q)
-            out["energy"] = out["kinetic_energy"] + out["potential_energy"]
-        if "loop_error" in self.names:
-            out["loop_error"] = self.sim.robot.loop_error(q)
-        return {name: out[name] for name in self.names if name in out}
+        for name, y in (("q_seen", x[:, :nq]), ("qd_seen", x[:, nq:])):
+            self._kept[name][k, due // self.every - 1] = y
 
     def _still(self, watch: Watch) -> None:
         """Records of contact for the time after a row has stopped: nothing pushes, and gaps are what they were."""
         for k in np.flatnonzero(~watch.has(Status.RUNNING)):
             good = int(watch.steps[k]) // self.every
-            for name in set(CONTACT) & set(self.records):
-                x = self.records[name][k]
+            for name in set(CONTACT) & set(self._kept):
+                x = self._kept[name][k]
                 x[good:] = (x[good - 1] if good else np.nan) if name == "gap" else 0.0
 
     def result(self, batch: Batch, before: State, single: bool, info: dict[str, Any]) -> Rollout:
         """The rollout of a batch that began at `before`; `single` leaves out the axis of batch rows."""
-        watch = batch.watch
-        self._still(watch)
-        t = self.sim.dt * self.every * np.arange(1, self.count + 1) + before.t[0]
-        records = {n: (x[0] if single else x) for n, x in self.records.items()}
-        status, reasons = watch.status.astype(int), list(batch.reasons)
-        stopped = np.where(status == Status.RUNNING, np.inf, before.t + watch.steps * self.sim.dt)
-        wrong = np.flatnonzero((status == Status.RUNNING) & unbalanced(watch)) if self.sim.engine.monitor else ()
-        for k in wrong:
-            status[k] = Status.UNBALANCED
-            reasons[k] = imbalance_in_words(watch.imbalance[k], watch.motion[k], watch.penetration[k])
-        peaks = {name: getattr(watch, name).copy() for name in self._peaks()}
+        watch, final, sim = batch.watch, batch.read(), self._plan.sim
+        status, reasons, stopped = final.status.copy(), tuple(batch.reasons), np.full(len(final), np.inf)
+        if not final.h and not all_are(RUNNING, status):
+            self._still(watch)
+            stopped = np.where(final.ok, np.inf, before.t + watch.steps * sim.dt)
+        if sim.engine.monitor:
+            status, reasons = _balanced(watch, status, reasons)
+        t = sim.dt * self.every * np.arange(1, self.count + 1) + before.t[0]
+        records = {n: (x[0] if single else x) for n, x in self._plan.told(self._kept).items()}
+        peaks = {name: getattr(watch, name).copy() for name in self._plan.peaks}
         return Rollout(
-            t, records, batch.read(), status, stopped, batch.substeps.copy(), watch.passed > 0, watch.nearest.copy(),
-            peaks, tuple(reasons), single, info,
+            t, records, final, status, stopped, batch.substeps, watch.passed > 0, watch.nearest.copy(), peaks, reasons,
+            single, info,
         )  # fmt: skip
 
-    def _peaks(self) -> list[str]:
-        """The largest values over all steps that there are of this simulation (`watch.PEAKS`)."""
-        contact = self.sim.contact
-        has = {
-            "loop_error": self.sim.engine.monitor and self.sim.robot.mechanism.closures,
-            "imbalance": self.sim.engine.monitor,
-            "contact_force": contact and contact.candidates,
-            "penetration": contact and contact.candidates,
-            "residual": contact,
-        }
-        return [name for name in PEAKS if has.get(name, True)]
+
+def _flat(*given: Array) -> tuple[Array, ...]:
+    """Arrays (B, N, n) as those of so many states (B N, n)."""
+    return tuple(x.reshape(-1, x.shape[-1]) for x in given)
+
+
+def _balanced(watch: Watch, status: Array, reasons: tuple[str, ...]) -> tuple[Array, tuple[str, ...]]:
+    """Status and reasons of rows, with what the energy monitor has to say of those that went all the way."""
+    words = list(reasons)
+    for k in np.flatnonzero((status == Status.RUNNING) & unbalanced(watch)):
+        status[k] = Status.UNBALANCED
+        words[k] = imbalance_in_words(watch.imbalance[k], watch.motion[k], watch.penetration[k])
+    return status, tuple(words)

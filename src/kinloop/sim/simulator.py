@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike
 from kinloop.algorithms.requests import refuse_constrained_loops
 from kinloop.clusters.framing import framed
 from kinloop.compiler.keys import parts_digest
-from kinloop.errors import MethodError, SingularConfiguration
+from kinloop.errors import KinloopError, MethodError, SingularConfiguration
 from kinloop.inputs import checked, checked_count, checked_number
-from kinloop.kernels import Interpreted
 from kinloop.robot import Robot
 from kinloop.scalar import Array
 from kinloop.sim.actuators import Motor, make_drive
@@ -30,13 +29,12 @@ from kinloop.sim.engine import Engine
 from kinloop.sim.integrators import INTEGRATORS, IntegratorOptions
 from kinloop.sim.integrators.fixed_step import FixedStep
 from kinloop.sim.integrators.integrator import Progress
-from kinloop.sim.recorder import Recorder
+from kinloop.sim.recorder import Recorder, RecordPlan
 from kinloop.sim.rollout import Rollout
 from kinloop.sim.singularity import AT_SINGULAR
-from kinloop.sim.state import Maker, State
-from kinloop.sim.status import Status
+from kinloop.sim.state import RUNNING, Maker, State, following
 from kinloop.sim.stepper import System
-from kinloop.sim.watch import Watch, begin_watch
+from kinloop.sim.watch import BEGINNING
 
 SMALLEST = float(np.finfo(float).tiny)
 """The smallest step length and tolerance."""
@@ -90,7 +88,8 @@ class Simulator:
         system = System(framed(robot.tree), self.drive, self.contact)
         self.engine = Engine(robot, system, self.method, integrator == "rk4" if monitor is None else bool(monitor))
         self._memory_size = self.method.memory_size(system)
-        self._fixed = begin_watch(0), np.ones((0, 1)), np.ones((0, 1))  # inputs of a single step that never change
+        self._last_plan: RecordPlan | None = None
+        self._one_step = np.ones(1), np.full(1, self.dt)  # how many steps, how long
 
     def _contact(self, contacts: Sequence[ContactPoint | str] | None, limits: bool, iterations: int) -> Contact | None:
         candidates = find_candidates(self.robot, contacts) if self.ground is not None else []
@@ -131,26 +130,22 @@ class Simulator:
     ) -> State:
         """A batch of states from closed positions q and velocities v (zero if left out), or spanning qd."""
         robot = self.robot
-        q = np.atleast_2d(checked("q", robot.neutral() if q is None else q, robot.nq))
+        q = checked("q", robot.neutral() if q is None else q, robot.nq)
         robot.check_closed(q)
         if qd is None:
-            v = np.atleast_2d(checked("v", np.zeros(robot.nv) if v is None else v, robot.nv))
-            rows = max(len(q), len(v))
-            q, v = (np.broadcast_to(x, (rows, x.shape[1])).copy() for x in (q, v))
-            qd = np.atleast_2d(robot.spanning_velocity(q, v))
-            if not np.all(np.isfinite(qd)):
-                row = int(np.argwhere(~np.all(np.isfinite(qd), axis=1))[0, 0])
+            qd = robot.spanning_velocity(q, np.zeros(robot.nv) if v is None else v)
+            if not np.isfinite(qd).all():
+                row = int(np.argwhere(~np.all(np.isfinite(np.atleast_2d(qd)), axis=1))[0, 0])
                 raise SingularConfiguration(
                     f"at q of row {row} the coordinates {robot.independent_names} do not determine the motion; "
                     "start elsewhere, or give the velocities of all joints as qd="
                 )
-        qd = np.atleast_2d(checked("qd", qd, robot.n_spanning))
-        rows = max(len(q), len(qd))
-        q, qd = (np.broadcast_to(x, (rows, x.shape[1])).copy() for x in (q, qd))
+        q, qd = _rows(q, checked("qd", qd, robot.n_spanning))
+        rows = len(q)
         time = np.broadcast_to(checked("t", np.atleast_1d(t), np.size(t)), (rows,)).copy()
         self._check_regular(q)
         memory = np.zeros((rows, self._memory_size))
-        return State(q, qd, time, np.full(rows, int(Status.RUNNING)), memory, made_by=self.maker)
+        return State(q, qd, time, np.full(rows, RUNNING), memory, made_by=self.maker)
 
     def _check_regular(self, q: Array) -> None:
         """Refuse positions at which a loop has lost rank: the equations of motion lead nowhere in particular."""
@@ -193,39 +188,39 @@ class Simulator:
             what = f"{state.memory.shape[1]} numbers, and {size} are needed with these contacts and joint stops"
         raise MethodError(f"the state has the memory of {what}; {remedy}")
 
+    def _record_plan(self, names: tuple[str, ...]) -> RecordPlan:
+        """How these quantities are recorded; that of the last rollout is kept."""
+        if self._last_plan is None or self._last_plan.names != names:
+            self._last_plan = RecordPlan(self, names)
+        return self._last_plan
+
     def batch(self, state: State) -> Batch:
         """The batch that begins at a state."""
         return Batch(state, self.engine, self.dt)
 
     def step(self, state: State, u: ArrayLike | None = None) -> State:
         """The state one dt later under controls u (nu,) or (B, nu)."""
+        after, single = None, self.engine.single
+        if single is not None and state.h == self.dt and state.made_by is self.maker and len(state.q) == 1:
+            try:
+                after = single((state.q, state.qd, BEGINNING, state.memory), u, *self._one_step)
+            except (KinloopError, TypeError):
+                after = None  # the long way says what is wrong
+        if after is None:
+            return self._careful_step(state, u)
+        return following(state, after[0], after[1], np.add(state.t, self._one_step[1]), after[3])
+
+    def _careful_step(self, state: State, u: ArrayLike | None) -> State:
         if not isinstance(self.method, FixedStep):
             raise MethodError(f"the {self.integrator} integrator has no single step; use rollout")
-        state = self.fitting(state)
-        u = checked("u", np.zeros(self.nu) if u is None else u, self.nu)
-        if u.shape != (len(state), self.nu):
-            u = np.broadcast_to(u, (len(state), self.nu))
-        done = self._direct(state, u)
-        if done is None:
-            batch = self.batch(state)
-            self.method.run(batch, u[:, None], 1, Recorder(self, (), 1, 1, len(state)), None, None)
-            done = batch.read()
+        state, nu = self.fitting(state), self.nu
+        u = checked("u", np.zeros(nu) if u is None else u, nu)
+        u = np.broadcast_to(u, (len(state), nu))[:, None]
+        batch = self.batch(state)
+        self.method.run(batch, u, 1, Recorder(self._record_plan(()), 1, 1, len(state)), None, None)
+        done = batch.read()
+        batch.end()
         return done
-
-    def _direct(self, state: State, u: Array) -> State | None:
-        """One step by a single call of the kernel; None if some batch row needs more than that."""
-        step, rows = self.engine.step, len(state)
-        if state.h != self.dt or isinstance(step, Interpreted) or not state.ok.all():
-            return None
-        if len(self._fixed[0]) != rows:
-            self._fixed = begin_watch(rows), np.ones((rows, 1)), np.full((rows, 1), self.dt)
-        watch, until, h = self._fixed
-        given = (state.q, state.qd, watch, state.memory, u, until, h)
-        found = dict(zip(step.outputs, step(*([x[0] for x in given] if rows == 1 else given)), strict=True))
-        if not Watch.of(found["watch_next"]).has(Status.RUNNING).all():
-            return None
-        q, qd, memory = (found[f"{name}_next"].reshape(rows, -1) for name in ("q", "qd", "memory"))
-        return State(q, qd, state.t + self.dt, state.status, memory, state.pace, self.dt, state.made_by)
 
     def rollout(
         self,
@@ -252,9 +247,20 @@ class Simulator:
         single = state is None and max(flat) <= 1 and table < 3
         start = self.state(q0, v0) if state is None else self.fitting(state)
         u, steps, start = as_controls(controls, steps, start, self.nu)
-        recorder, batch = Recorder(self, record, every, steps, len(start)), self.batch(start)
+        recorder, batch = Recorder(self._record_plan(tuple(record)), every, steps, len(start)), self.batch(start)
         info = self.method.run(batch, u, steps, recorder, threads, progress)
-        return recorder.result(batch, start, single, info)
+        found = recorder.result(batch, start, single, info)
+        batch.end()
+        return found
+
+
+def _rows(*given: Array) -> tuple[Array, ...]:
+    """Arrays (n,) or (B, n) as arrays of their own with as many rows each."""
+    rows = max(len(x) if x.ndim > 1 else 1 for x in given)
+    out = tuple(np.empty((rows, x.shape[-1])) for x in given)
+    for mine, x in zip(out, given, strict=True):
+        mine[:] = x
+    return out
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -13,6 +13,11 @@ from kinloop.sim.status import Status
 RUNNING = int(Status.RUNNING)  # as an integer: NumPy compares ten times as fast with it
 
 
+def all_are(value: int, column: Array) -> bool:
+    """Whether every entry of a column (B,) is this one; one entry is looked at without NumPy."""
+    return bool(column[0] == value if len(column) == 1 else (column == value).all())
+
+
 class Maker(NamedTuple):
     """The simulator that a state belongs to: what its memory means depends on all of this."""
 
@@ -67,3 +72,15 @@ class State:
         """The first batch row, so many times."""
         q, qd, t, status, memory, pace = (np.repeat(x[:1], rows, axis=0) for x in self.arrays())
         return State(q, qd, t, status, memory, pace, self.h if len(self) == 1 else 0.0, self.made_by)
+
+
+def following(before: State, q: Array, qd: Array, t: Array, memory: Array) -> State:
+    """A state that goes on like the one before, without the checks of a new one."""
+    fields = before.__dict__.copy()
+    fields["q"], fields["qd"], fields["t"], fields["memory"] = q, qd, t, memory
+    after = _NEW(State)
+    _SET(after, "__dict__", fields)
+    return after
+
+
+_NEW, _SET = object.__new__, object.__setattr__

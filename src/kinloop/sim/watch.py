@@ -69,7 +69,10 @@ class Watch(NamedTuple):
         return np.array(self)
 
 
+BEGINNING = Watch(*np.zeros(len(Watch._fields)))._replace(status=float(Status.RUNNING), nearest=1.0).vector()
+"""What is watched of a batch row that begins."""
+
+
 def begin_watch(rows: int) -> Array:
     """What is watched of batch rows that begin, (rows, fields)."""
-    first = Watch(*np.zeros(len(Watch._fields)))._replace(status=float(Status.RUNNING), nearest=1.0)
-    return np.tile(first.vector(), (rows, 1))
+    return np.tile(BEGINNING, (rows, 1))

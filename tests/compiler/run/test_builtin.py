@@ -42,6 +42,27 @@ def test_ready_arrays_go_through_a_builtin(kernel):
     np.testing.assert_array_equal(m, np.outer(q, v))
 
 
+def test_one_row_goes_through_it_too_where_outputs_are_given(kernel, monkeypatch):
+    q, v, a, m = ready()
+    expected = kernel(q, v)
+    rows = a[None], m[None]
+    monkeypatch.setattr(type(kernel._core), "call", None)  # the slow way would fail
+    for given in ((q[None], v[None]), (q[None], v), (q, v[None])):
+        out = kernel.builtin(*given, *rows)
+        assert out[0] is rows[0] and out[1] is rows[1]
+        for x, y in zip(out, expected, strict=True):
+            np.testing.assert_array_equal(x[0], y)
+
+
+def test_rows_and_outputs_have_to_agree(kernel):
+    q, v, a, m = ready()
+    for wrong in ((q[None], v, a, m), (q, v, a[None], m[None]), (q[None], v, a[None], m), (q, v, a[None], m)):
+        with pytest.raises(ShapeError):
+            kernel(*wrong)
+    out = kernel(q[None], v)
+    assert out[0].shape == (1, 3) and out[1].shape == (1, 3, 3)
+
+
 def hostile():
     class Sub(np.ndarray):
         pass

@@ -78,3 +78,41 @@ def test_another_feedback_in_between_changes_nothing():
                 state = {**state, **{name: out[source] for name, source in feedback.items()}}
             got = swap.iterate(x, y, steps=3, feedback=feedback)
             assert all(np.array_equal(got[source], state[name]) for name, source in feedback.items())
+
+
+@pytest.mark.parametrize("rows", [1, 3, 64])
+def test_steps_on_arrays_that_stay_are_those_of_an_iteration(pendulum, rows):
+    rng = np.random.default_rng(rows)
+    x, length = rng.normal(size=(rows, 2)), rng.uniform(0.5, 2, size=(rows, 1))
+    wide = rng.normal(size=(rows, 60, 2))
+    controls = wide[:, 5:55, 1:]  # neither rows nor steps lie side by side
+    feedback = {"x": "x_next"}
+    whole = pendulum.iterate(x, controls, length, steps=50, feedback=feedback, stepped=("u",), every=5)
+    stepping = pendulum.stepping(rows, feedback)
+    stepping.arrays["x"][:], stepping.arrays["length"][:] = x, length
+    energy = np.zeros((rows, 12, 3))
+    for start, n in ((0, 20), (20, 30)):
+        stepping.read_table("u", controls[:, start : start + n])
+        stepping.record("energy", energy, 1 + start // 5)
+        pendulum.advance(stepping, n, every=5, threads=2)
+    assert np.array_equal(stepping.arrays["x"], whole["x_next"])
+    assert np.array_equal(energy[:, 1:11], whole["energy"]) and not np.any(energy[:, [0, 11]])
+
+
+def test_one_table_serves_all_rows_and_what_is_not_asked_for_is_not_written(pendulum):
+    feedback, controls = {"x": "x_next"}, np.sin(np.arange(20.0))[None, :, None]
+    stepping = pendulum.stepping(5, feedback)
+    stepping.arrays["x"][:], stepping.arrays["length"][:] = [0.3, 0.0], 1.0
+    energy = np.zeros((5, 20, 3))
+    stepping.record("energy", energy)
+    stepping.read_table("u", controls)
+    stepping.forget()
+    stepping.arrays["u"][:] = 0.5
+    pendulum.advance(stepping, 20)
+    held = pendulum.iterate([0.3, 0.0], [0.5], [1.0], steps=20, feedback=feedback)
+    assert np.array_equal(stepping.arrays["x"], np.tile(held["x_next"], (5, 1))) and not np.any(energy)
+    stepping.arrays["x"][:] = [0.3, 0.0]
+    stepping.read_table("u", controls)
+    pendulum.advance(stepping, 20)
+    alone = pendulum.iterate([0.3, 0.0], controls[0], [1.0], steps=20, feedback=feedback, stepped=("u",))
+    assert np.array_equal(stepping.arrays["x"], np.tile(alone["x_next"], (5, 1)))

@@ -62,3 +62,16 @@ class Argument:
         if sizes:
             found = [self.size(axis) for axis in range(len(sizes))]
             self.require(*[self.writer.compare("eq", x, n) for x, n in zip(found, sizes, strict=True)])
+
+    def require_one(self, sizes: Sequence[Value]) -> str:
+        """Leave unless the axes have these sizes, or one of length 1 stands before them; whether it does."""
+        w = self.writer
+        before = w.integer("sub", self.ndim, len(sizes), "i32")
+        self.require(*self.right_kind(), w.compare("ule", before, 1, "i32"))
+        shift, there = w.new(f"zext i32 {before} to i64"), w.compare("eq", before, 1, "i32")
+        fits = [w.compare("eq", self.size(w.integer("add", shift, axis)), n) for axis, n in enumerate(sizes)]
+        if sizes:
+            alone = w.compare("eq", self.size(0), 1)
+            fits.append(w.integer("or", alone, w.compare("eq", before, 0, "i32"), "i1"))
+            self.require(*fits)
+        return there

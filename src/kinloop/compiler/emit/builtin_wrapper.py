@@ -1,8 +1,9 @@
 """The function behind a kernel's builtin, as LLVM IR: @call(self, args, nargs, kwnames).
 
-For one lane it takes a state in ready arrays; for W lanes it takes rows, as long as one thread is enough for
-them. It checks type, dtype, shape and layout of every argument, and makes the outputs if none are given.
-What it does not expect, numbers that are not finite included, goes to `self` with the same arguments.
+For one lane it takes a state in ready arrays, or a row (1, n) if the outputs are given too; for W lanes it takes rows,
+as long as one thread is enough for them. It checks type, dtype, shape and layout of every argument, and makes the
+outputs if none are given. What it does not expect, numbers that are not finite included, goes to `self` with the same
+arguments.
 """
 
 from __future__ import annotations
@@ -96,16 +97,20 @@ class _Call:
     def argument(self, k: int, flags: int) -> Argument:
         return Argument(self.writer, k, self.layout.dtype, flags, self.slow)
 
-    def outputs(self, rows: Sequence[Value], inputs: Sequence[_Input]) -> list[_Output]:
-        """The output arrays, given or new; `rows` is their first axis, if they have one for rows."""
+    def outputs(self, rows: Sequence[Value], inputs: Sequence[_Input], in_a_row: str = "false") -> list[_Output]:
+        """The output arrays, given or new; `rows` is their first axis, if they have one for rows.
+
+        One state may come as a row, `in_a_row`: its outputs then have to be given, as rows.
+        """
         w = self.writer
         given, new, ready = w.label("given"), w.label("new"), w.label("ready")
         w.branch(self._full, given, new)
         w.block(given)
-        checked = [self._given_output(k, rows, inputs) for k in range(len(self.layout.outputs))]
+        checked = [self._given_output(k, rows, inputs, in_a_row) for k in range(len(self.layout.outputs))]
         after_given = w.here
         w.jump(ready)
         w.block(new)
+        w.require(w.integer("xor", in_a_row, "true", "i1"), otherwise=self.slow)
         made: list[_Output] = []
         for k in range(len(self.layout.outputs)):
             made.append(self._new_output(k, rows, made))
@@ -118,10 +123,13 @@ class _Call:
             for a, b in zip(checked, made, strict=True)
         ]  # fmt: skip
 
-    def _given_output(self, k: int, rows: Sequence[Value], inputs: Sequence[_Input]) -> _Output:
+    def _given_output(self, k: int, rows: Sequence[Value], inputs: Sequence[_Input], in_a_row: str) -> _Output:
         """Output `k` among the arguments, as expected and apart from the inputs."""
         argument = self.argument(len(self.layout.inputs) + k, OUTPUT)
-        argument.require_shape([*rows, *self.layout.outputs[k]])
+        if rows:
+            argument.require_shape([*rows, *self.layout.outputs[k]])
+        else:
+            argument.require(self.writer.compare("eq", argument.require_one(self.layout.outputs[k]), in_a_row, "i1"))
         for count in rows:
             self._require_apart(argument.data, k, count, inputs)
         return _Output(argument.object, argument.data)
@@ -189,10 +197,10 @@ class _Call:
 def _write_one_state(call: _Call) -> None:
     """Inputs to slots by @take, @run; a single output is written in place, several come from slots by @give."""
     w, layout, register = call.writer, call.layout, call.layout.register
-    inputs = []
+    inputs, in_a_row = [], "false"
     for k, n in enumerate(layout.inputs):
         argument = call.argument(k, INPUT)
-        argument.require_shape([n])
+        in_a_row = w.integer("or", in_a_row, argument.require_one([n]), "i1")
         inputs.append(argument.data)
     alarm = "zeroinitializer"
     for array, data in zip(layout.given, inputs, strict=True):
@@ -201,7 +209,7 @@ def _write_one_state(call: _Call) -> None:
         alarm = w.call(register.bits, "take", *given)
     bad = lane_bits(w, register, alarmed(w, register, alarm))
     w.require(w.compare("eq", bad, 0, f"i{register.width}"), otherwise=call.slow)
-    outputs = call.outputs([], [])
+    outputs = call.outputs([], [], in_a_row)
     if len(outputs) == 1:
         run_stages(w, layout, call.scratch, outputs[0].data)
     else:

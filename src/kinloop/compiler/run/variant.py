@@ -11,7 +11,7 @@ import numpy as np
 
 from kinloop.compiler.abi import CACHE_LINE
 from kinloop.compiler.run.arguments import Call, data_address
-from kinloop.compiler.run.iteration import Iteration
+from kinloop.compiler.run.iteration import Iteration, Stepping
 from kinloop.compiler.run.library import Library
 from kinloop.compiler.run.threads import run_chunks
 from kinloop.compiler.target import Target
@@ -43,17 +43,27 @@ class Variant:
         """Take all rows through all steps."""
         table = (ctypes.c_int64 * len(iteration.table))(*iteration.table)
         more = (ctypes.c_int64 * len(iteration.more))(*iteration.more)
+        self._steps(iteration.rows, table, more, iteration.steps, iteration.every, threads)
+
+    def step(self, stepping: Stepping, steps: int, every: int, threads: int) -> None:
+        """Take all rows through steps, on their own arrays."""
+        self._steps(stepping.rows, stepping.table, stepping.more, steps, every, threads)
+
+    def _steps(self, rows: int, table: Any, more: Any, steps: int, every: int, threads: int) -> None:
+        if threads == 1:
+            self._iterate(0, rows, table, self._scratch(), steps, every, more)
+            return
 
         def chunk(a: int, b: int) -> int:
-            self._iterate(a, b, table, self._scratch(), iteration.steps, iteration.every, more)
+            self._iterate(a, b, table, self._scratch(), steps, every, more)
             return -1
 
-        run_chunks(chunk, iteration.rows, self.lanes, threads)
+        run_chunks(chunk, rows, self.lanes, threads)
 
     def _scratch(self) -> int:
         """The address of this thread's scratch array, on a cache line."""
         own = self._local
-        if not hasattr(own, "address"):
+        if "address" not in own.__dict__:
             own.memory = np.empty(self.scratch_bytes + CACHE_LINE, dtype=np.uint8)
             own.address = data_address(own.memory) + (-data_address(own.memory)) % CACHE_LINE
         address: int = own.address

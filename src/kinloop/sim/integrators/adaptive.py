@@ -107,6 +107,7 @@ class Adaptive:
                 control = ask(u, start * batch.dt, batch.began, batch.read(), batch.nu)[:, 0]
             else:
                 control = u[:, start]
+            control = np.broadcast_to(control, (len(batch), batch.nu))
             for course in courses:
                 found = course.run(control[course.k], stop * batch.dt, due * batch.dt)
                 recorder.put(batch, course.k, due, found)

@@ -71,7 +71,7 @@ def respaced(memory: Array, count: int, n: int, h: float, since: float) -> Array
     """
     known, before = memory[:, count * n], memory[:, count * n + 1]
     other = (before > 0.0) & (before != h)
-    if not np.any(other):
+    if not other.any():
         return memory
     out = memory.copy()
     out[other, count * n] = np.where(h <= LONGEST * before, known, 0.0)[other]
