@@ -37,7 +37,7 @@ def checked(name: str, x: ArrayLike, size: int) -> Array:
     if a.ndim == 0 or a.shape[-1] != size:
         raise ShapeError(f"{name} must have shape ({size},) or (..., {size}), received {a.shape}")
     limit = largest(name)
-    if not (np.abs(a) <= limit).all():
+    if not np.maximum.reduce(np.absolute(a), axis=None, initial=0.0) <= limit:
         where = np.argwhere(~(np.abs(a) <= limit))[0].tolist()
         bound = "" if not np.isfinite(a[tuple(where)]) else f" up to {limit:.0e}"
         raise NonFiniteInput(

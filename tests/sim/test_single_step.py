@@ -102,6 +102,17 @@ def test_a_step_goes_the_short_way_and_says_what_is_wrong(monkeypatch):
             sim.step(first, wrong)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [(np.array([np.nan]), "u is nan"), (np.ones(2), "u must have shape"), ("x", "real"), (np.array([1e200]), "up to")],
+)
+def test_what_a_function_says_wrong_is_named_in_every_step(wrong, words):
+    sim = Simulator(pendulum(), 1e-2)
+    for k in (0, 3):
+        with pytest.raises(KinloopError, match=words):
+            sim.rollout(np.array([0.5]), None, lambda t, s, k=k: wrong if t > k * 1e-2 - 1e-9 else np.zeros(1), steps=8)
+
+
 def test_a_simulator_serves_many_threads_at_once():
     sim = box_on(Plane())
     heights = np.linspace(0.05, 0.2, 8)

@@ -173,7 +173,8 @@ class Recorder:
             stopped = np.where(final.ok, np.inf, before.t + watch.steps * sim.dt)
         if sim.engine.monitor:
             status, reasons = _balanced(watch, status, reasons)
-        t = sim.dt * self.every * np.arange(1, self.count + 1) + before.t[0]
+        t = sim.dt * self.every * np.arange(1, self.count + 1)
+        t += before.t[0]
         records = {n: (x[0] if single else x) for n, x in self._plan.told(self._kept).items()}
         peaks = {name: getattr(watch, name).copy() for name in self._plan.peaks}
         return Rollout(

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from kinloop.algorithms.requests import refuse_constrained_loops
 from kinloop.clusters.framing import framed
 from kinloop.compiler.keys import parts_digest
-from kinloop.errors import KinloopError, MethodError, SingularConfiguration
-from kinloop.inputs import checked, checked_count, checked_number
+from kinloop.errors import MethodError, ShapeError, SingularConfiguration
+from kinloop.inputs import LARGEST, checked, checked_count, checked_number
 from kinloop.robot import Robot
 from kinloop.scalar import Array
 from kinloop.sim.actuators import Motor, make_drive
@@ -142,14 +142,15 @@ class Simulator:
                 )
         q, qd = _rows(q, checked("qd", qd, robot.n_spanning))
         rows = len(q)
-        time = np.broadcast_to(checked("t", np.atleast_1d(t), np.size(t)), (rows,)).copy()
+        time = np.empty(rows)
+        time[:] = t if type(t) is float and abs(t) <= LARGEST else _times(t, rows)
         self._check_regular(q)
         memory = np.zeros((rows, self._memory_size))
         return State(q, qd, time, np.full(rows, RUNNING), memory, made_by=self.maker)
 
     def _check_regular(self, q: Array) -> None:
         """Refuse positions at which a loop has lost rank: the equations of motion lead nowhere in particular."""
-        if not any(c.bends for c in self.engine.tree):
+        if not self.engine.system.bends:
             return
         near = np.asarray(self.engine.nearness(q))[:, 0]
         if not np.min(near) > AT_SINGULAR:
@@ -202,10 +203,7 @@ class Simulator:
         """The state one dt later under controls u (nu,) or (B, nu)."""
         after, single = None, self.engine.single
         if single is not None and state.h == self.dt and state.made_by is self.maker and len(state.q) == 1:
-            try:
-                after = single((state.q, state.qd, BEGINNING, state.memory), u, *self._one_step)
-            except (KinloopError, TypeError):
-                after = None  # the long way says what is wrong
+            after = single((state.q, state.qd, BEGINNING, state.memory), u, *self._one_step)
         if after is None:
             return self._careful_step(state, u)
         return following(state, after[0], after[1], np.add(state.t, self._one_step[1]), after[3])
@@ -256,11 +254,23 @@ class Simulator:
 
 def _rows(*given: Array) -> tuple[Array, ...]:
     """Arrays (n,) or (B, n) as arrays of their own with as many rows each."""
-    rows = max(len(x) if x.ndim > 1 else 1 for x in given)
+    counts = {len(x) for x in given if x.ndim > 1} - {1} or {1}
+    rows = counts.pop()
+    if counts or not rows or any(x.ndim > 2 for x in given):
+        shapes = " and ".join(str(x.shape) for x in given)
+        raise ShapeError(f"states are one row or as many rows of positions as of velocities, received {shapes}")
     out = tuple(np.empty((rows, x.shape[-1])) for x in given)
     for mine, x in zip(out, given, strict=True):
         mine[:] = x
     return out
+
+
+def _times(t: ArrayLike, rows: int) -> Array:
+    """Times of batch rows: one for all, or one each."""
+    found = checked("t", np.atleast_1d(t), np.size(t))
+    if found.shape not in ((1,), (rows,)):
+        raise ShapeError(f"t must be a number or have shape ({rows},), a time for every row, received {found.shape}")
+    return found
 
 
 def _listed(names: Sequence[str]) -> str:

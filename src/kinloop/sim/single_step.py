@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinloop.compiler import Kernel
+from kinloop.errors import KinloopError
 from kinloop.scalar import Array
 from kinloop.sim.controls import ControlFunction, answer
 from kinloop.sim.state import RUNNING, following
@@ -39,10 +40,13 @@ class SingleStep:
     def __call__(self, now: Sequence[Array], u: Any, until: Array, h: Array) -> tuple[Array, ...] | None:
         """The row one step of length h later, as `now`: (q, qd, watch, memory); None where it does not simply run on.
 
-        Controls u are an array (nu,) or (1, nu); numbers in it that are not finite are an error.
+        That may be because of the controls u: the long way says what is wrong with them.
         """
         q, qd, memory, watch = map(np.empty, self._shapes)
-        self._kernel(*now, u, until, h, q, qd, memory, *self._between, watch, *self._behind)
+        try:
+            self._kernel(*now, u, until, h, q, qd, memory, *self._between, watch, *self._behind)
+        except KinloopError:
+            return None
         return (q, qd, watch, memory) if watch.item(0) == RUNNING else None
 
 
@@ -59,13 +63,13 @@ def run_one(
     until, h = np.array([float(steps)]), np.array([dt])
     state, now, t = batch.read(), None, began
     for k in range(steps):
-        u = answer(function(t, state), nu, 1)
+        u = function(t, state)
         after = single(now, u, until, h) if now is not None else None
         t = began + (k + 1) * dt
         if after is None:
             if now is not None:
                 batch.resume(now)
-            batch.advance(u.reshape(1, 1, nu), k, 1, recorder, 1)
+            batch.advance(answer(u, nu, 1).reshape(1, 1, nu), k, 1, recorder, 1)
             state = batch.read()
             now = [x.copy() for x in batch.state] if state.h == dt else None
         else:

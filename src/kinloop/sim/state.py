@@ -54,7 +54,9 @@ class State:
 
     def __post_init__(self) -> None:
         if len(self.pace) != len(self.q):
-            object.__setattr__(self, "pace", np.tile([1, 0], (len(self.q), 1)))
+            pace = np.empty((len(self.q), 2), dtype=int)
+            pace[:] = 1, 0
+            object.__setattr__(self, "pace", pace)
 
     def __len__(self) -> int:
         return len(self.q)

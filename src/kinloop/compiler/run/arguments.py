@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -151,7 +152,12 @@ def non_finite(signature: Signature, call: Call, row: int) -> NonFiniteInput:
     return NonFiniteInput(f"an input of kernel {signature} is not finite{where}; give finite numbers")
 
 
+_buffer: Any = ctypes.c_char.from_buffer  # of an array too, which NumPy's types do not say
+
+
 def data_address(x: np.ndarray) -> int:
     """Where an array's numbers begin."""
+    if x.size and x.flags.carray:  # four times as fast
+        return ctypes.addressof(_buffer(x))
     address: int = x.__array_interface__["data"][0]
     return address

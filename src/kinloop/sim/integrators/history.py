@@ -70,6 +70,8 @@ def respaced(memory: Array, count: int, n: int, h: float, since: float) -> Array
     are those of their beginnings.
     """
     known, before = memory[:, count * n], memory[:, count * n + 1]
+    if len(before) == 1 and before[0] in (0.0, h):
+        return memory
     other = (before > 0.0) & (before != h)
     if not other.any():
         return memory
