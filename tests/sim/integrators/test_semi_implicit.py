@@ -9,7 +9,7 @@ import pytest
 
 import kinloop as kl
 from kinloop.sim import Plane, Simulator
-from kinloop.sim.integrators.semi_implicit import ORDER_OF_TREES, SemiImplicit
+from kinloop.sim.integrators.semi_implicit import ORDER_ELSE, SemiImplicit
 from tests.sim.mechanisms import RECORD, box_on, drift, free_box, level, on_fixed_base, pendulum, started
 
 G = 9.81
@@ -96,12 +96,12 @@ def test_it_remembers_its_acceleration_and_its_impulses():
     sim = Simulator(robot, 1e-3)
     assert sim.engine.system.is_smooth
     # accelerations and their differences, how many are known, the step length and the control
-    assert SemiImplicit().memory_size(sim.engine.system) == (ORDER_OF_TREES - 1) + 3 == sim.state().memory.shape[1]
+    assert SemiImplicit().memory_size(sim.engine.system) == (ORDER_ELSE - 1) + 3 == sim.state().memory.shape[1]
     start = replace(sim.state(np.array([0.3]), np.array([1.0])), pace=np.array([[1, 0]]))
     end = sim.step(start)
     assert end.memory[0, 0] == pytest.approx((end.qd[0, 0] - 1.0) / sim.dt, rel=1e-12)
     box = box_on(Plane())
-    own = (ORDER_OF_TREES - 1) * 6 + 2 + 6
+    own = (ORDER_ELSE - 1) * 6 + 2 + 6
     assert SemiImplicit().memory_size(box.engine.system) == own + 3 * 8 + 1
     rest = box.rollout(level(0.05), None, steps=20).final
     impulse = rest.memory[0, own:-1].reshape(8, 3)[:, 0].sum()

@@ -5,7 +5,7 @@ are taken at the middle of the step too, predicted from the steps before. Dampin
 implicitly (`actuators`), impulses of contacts, joint stops and dry friction at the middle (`contact`).
 
 Where forces are smooth (no damping, springs or servos, nothing touches, controls stay), the accelerations of the last
-steps correct the step to order 8, without loops 4 (`history`). So do they where the loops come so near to a singular
+steps correct the step to order 8 in linkages, 4 in other robots (`history`). So do they where the loops come so near to a singular
 configuration that their accelerations are lost to rounding (`singularity`): the row passes on with the acceleration it
 was going to have.
 
@@ -48,18 +48,23 @@ from kinloop.sim.stepper import Moved, System
 from kinloop.sim.turning_axes import screwed, transport, turned, turned_by
 
 ORDER = 8
-"""Order of the smooth step on loops, whose accelerations change fast. An even order keeps energies: what the first
+"""Order of the smooth step of linkages, whose accelerations change fast. An even order keeps energies: what the first
 difference left out does wrong is out of phase with the velocity."""
 
-ORDER_OF_TREES = 4
-"""Order of the smooth step without loops: that of a body which turns freely in space (`turning_axes.screwed`)."""
+ORDER_ELSE = 4
+"""Order of the smooth step without loops, that of a body which turns freely in space (`turning_axes.screwed`), and of
+robots with many joints."""
+
+FEW = 12
+"""Linkages with more drivers (`on_loops.drivers`) are robots: there a longer history would cost an eighth of the step, and
+order 4 keeps energies to 1e-8 as well."""
 
 PREDICTED = 3.0
 """From so many known differences on the middle is predicted better than Newton's method could close it."""
 
 
 class SemiImplicit(FixedStep):
-    """The leapfrog: order 8 in smooth motion of loops, 4 of trees, 2 with springs, 1 with damping and in contact."""
+    """The leapfrog: order 8 in smooth motion of linkages, else 4, 2 with springs, 1 with damping and in contact."""
 
     name = "semi_implicit"
     has_contact = True
@@ -104,7 +109,7 @@ class SemiImplicit(FixedStep):
 
 def order(system: System) -> int:
     """The order of the step in smooth motion."""
-    return ORDER if system.bends else ORDER_OF_TREES
+    return ORDER if system.bends and len(system.drivers) <= FEW else ORDER_ELSE
 
 
 def _count(system: System) -> int:

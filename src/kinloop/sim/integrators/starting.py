@@ -3,7 +3,7 @@
 A row that begins has no past steps. But where forces are smooth, its equations of motion have a solution before the
 beginning too. The classical Runge-Kutta method of order 4 follows it backwards through the middles of the steps that
 would have been there, and what `history` remembers is filled from these. It is wrong by order 5 in the step length, so
-that three differences are worth knowing; steps that follow add the others.
+that at most three differences are worth knowing; steps that follow add the others.
 """
 
 from __future__ import annotations
@@ -23,8 +23,13 @@ from kinloop.sim.stepper import MAX_SPEED, System
 STAGES = 4
 """Evaluations in a step of the Runge-Kutta method."""
 
-WORTH_KNOWING = 3
-"""Differences that are found; those of higher order are as small as what the method does wrong."""
+
+def worth_knowing(count: int) -> int:
+    """Of so many differences as are kept, those that are found: half, since the first steps find the others.
+
+    Those of order 3 and higher are as small as what the method does wrong.
+    """
+    return min(3, max(1, count // 2))
 
 
 class Backwards(NamedTuple):
@@ -50,7 +55,7 @@ def starting_memory(
 ) -> tuple[Array, Any]:
     """A `Past` of `count` differences, as a vector, for a row that begins at (q, qd); and whether it is lost."""
     tree, own, nq = system.tree, system.drivers, len(q)
-    size, n, found = len(q) + len(qd), len(own), min(count, WORTH_KNOWING)
+    size, n, found = len(q) + len(qd), len(own), worth_knowing(count)
 
     def read(v: Array) -> Backwards:
         x, total, rate, met = np.split(v[:-2], [size, 2 * size, 3 * size])
