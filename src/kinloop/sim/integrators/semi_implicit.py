@@ -5,9 +5,9 @@ are taken at the middle of the step too, predicted from the steps before. Dampin
 implicitly (`actuators`), impulses of contacts, joint stops and dry friction at the middle (`contact`).
 
 Where forces are smooth (no damping, springs or servos, nothing touches, controls stay), the accelerations of the last
-steps correct the step to order 8 in linkages, 4 in other robots (`history`). So do they where the loops come so near to a singular
-configuration that their accelerations are lost to rounding (`singularity`): the row passes on with the acceleration it
-was going to have.
+steps correct the step to order 8 in linkages, 4 in other robots (`history`). So do they where the loops come so near to
+a singular configuration that their accelerations are lost to rounding (`singularity`): the row passes on with the
+acceleration it was going to have.
 
 Positions and velocities are those of all joints. The tangent frame at the middle serves this one step: it takes the
 velocity in, as the nearest that the loops allow, and what was not allowed is taken out of the velocity at the end.
@@ -56,8 +56,8 @@ ORDER_ELSE = 4
 robots with many joints."""
 
 FEW = 12
-"""Linkages with more drivers (`on_loops.drivers`) are robots: there a longer history would cost an eighth of the step, and
-order 4 keeps energies to 1e-8 as well."""
+"""Linkages with more drivers (`on_loops.drivers`) are robots: there a longer history would cost an eighth of the step,
+and order 4 keeps energies to 1e-8 as well."""
 
 PREDICTED = 3.0
 """From so many known differences on the middle is predicted better than Newton's method could close it."""
