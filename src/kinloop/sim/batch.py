@@ -77,7 +77,7 @@ class Batch:
         """Bring every row from step `start` n steps further under u (B or 1, n or 1, nu)."""
         self.until.fill(start + n)
         if not self._spaced:
-            self._begin(u)
+            self._begin(u, threads)
         if not self._whole:
             self._hold_back()
         self._advance_all(u, start, n, recorder, threads)
@@ -102,18 +102,18 @@ class Batch:
         """Controls (B or 1, ...) as those of every row (B, ...)."""
         return u if len(u) == len(self) else np.broadcast_to(u, (len(self), *u.shape[1:]))
 
-    def _begin(self, u: Array) -> None:
+    def _begin(self, u: Array, threads: int | None) -> None:
         """Let rows that have no past remember what it would have been under controls u (B or 1, n or 1, nu)."""
         if self.engine.start is None:
             return
         new = np.flatnonzero(~np.any(self.state.memory, axis=1) & self.watch.has(Status.RUNNING))
         first = self._spread(u[:, 0])
         if len(new) == len(self):
-            self.state.memory[:] = self._remembering(self.state, first, self.dt).memory
+            self.state.memory[:] = self._remembering(self.state, first, self.dt, threads).memory
         elif len(new):
-            self.state.memory[new] = self._remembering(self.state.at(new), first[new], self.dt).memory
+            self.state.memory[new] = self._remembering(self.state.at(new), first[new], self.dt, threads).memory
 
-    def _remembering(self, state: StepState, u: Array, h: float) -> StepState:
+    def _remembering(self, state: StepState, u: Array, h: float, threads: int | None) -> StepState:
         """Rows that forget what they remember for what the equations of motion say about the time before."""
         start = self.engine.start
         if start is None or not len(state.q):
@@ -121,7 +121,7 @@ class Batch:
         if len(state.q) == 1:  # a kernel takes one state faster than a batch of one
             memory, lost = (x[None] for x in start(state.q[0], state.qd[0], u[0], np.array([h])))
         else:
-            memory, lost = start(state.q, state.qd, u, np.full((len(u), 1), h))
+            memory, lost = start(state.q, state.qd, u, np.full((len(u), 1), h), threads=threads)
         return state._replace(memory=np.where(lost, state.memory, memory))
 
     def _hold_back(self) -> None:
@@ -178,7 +178,7 @@ class Batch:
         left = int(self.until[k[0], 0] - self.watch.steps[k[0]])
         before, n = self.state.at(k), max(1, min(n, left, AT_ONCE // parts))
         if self.unsettled[k[0]] == SETTLING:  # a memory with which a step failed is doubtful
-            before = self._remembering(before, u[:, 0], self.dt / parts)
+            before = self._remembering(before, u[:, 0], self.dt / parts, threads)
         good, whole, where = self._take(k, before, u, n, parts, recorder, threads)
         for group in self._alike(np.flatnonzero(~good & (whole > 0)), whole):
             some = int(whole[group[0]])
