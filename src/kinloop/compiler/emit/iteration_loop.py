@@ -46,6 +46,11 @@ def _write_feed(module: Module, layout: Layout) -> None:
     """@feed(scratch, from slot, to slot, count): copy slots."""
     vector = layout.vector
     with module.function("void", "feed", "ptr %scratch", "i64 %source", "i64 %target", "i64 %n") as w:
+        if layout.lanes == 1:  # slots are numbers, and many of them move at a time
+            source, target = (w.offset("%scratch", slot, vector.type) for slot in ("%source", "%target"))
+            w.call("void", "give", f"ptr {target}", "i64 %n", f"ptr {source}")
+            w.ret()
+            return
         with w.count(0, "%n") as slot:
             source, target = (
                 w.offset("%scratch", w.integer("add", first, slot.index), vector.type)
