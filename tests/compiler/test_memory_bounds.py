@@ -78,6 +78,7 @@ def probe(dtype: str, at_end: bool, plant: str) -> None:
         with mock.patch.object(np, "empty", lambda shape, dtype=float: guarded(EMPTY(shape, dtype), at_end)):
             check_calls(kernel, inputs, at_end)
             check_steps(kernel, inputs, at_end)
+            check_steps_on_arrays(kernel, inputs, at_end)
     check_single(dtype, at_end)
 
 
@@ -123,6 +124,28 @@ def check_steps(kernel: Kernel, inputs: list[np.ndarray], at_end: bool) -> None:
     for name, out, x in zip(names, outputs, inputs, strict=True):
         want = np.repeat(2 * x[:, None], STEPS // 2, axis=1) if name in stepped else 2**STEPS * x
         np.testing.assert_array_equal(results[out], want)
+
+
+def check_steps_on_arrays(kernel: Kernel, inputs: list[np.ndarray], at_end: bool) -> None:
+    """The same on arrays that stay where they are, with tables for each row and for all, and records beside guards."""
+    names, outputs, rows = list(kernel.inputs), list(kernel.outputs), len(inputs[0])
+    feedback = dict(zip(names[:-2], outputs, strict=False))
+    real = np.zeros
+    with mock.patch.object(np, "zeros", lambda shape, dtype=float: guarded(real(shape, dtype), at_end)):
+        stepping = kernel.stepping(rows, feedback)
+    for name, x in zip(names[:-2], inputs, strict=False):
+        stepping.arrays[name][:] = x
+    each, alike = (np.repeat(x[:, None], STEPS, axis=1) for x in inputs[-2:])
+    tables = guarded(each, at_end), guarded(alike[:1], at_end)
+    records = [guarded(np.zeros((rows, STEPS // 2, x.shape[1]), dtype=x.dtype), at_end) for x in inputs[-2:]]
+    for name, out, table, record in zip(names[-2:], outputs[-2:], tables, records, strict=True):
+        stepping.read_table(name, table)
+        stepping.record(out, record)
+    kernel.advance(stepping, STEPS, every=2)
+    for name, x in zip(names[:-2], inputs, strict=False):
+        np.testing.assert_array_equal(stepping.arrays[name], 2**STEPS * x)
+    for record, table in zip(records, tables, strict=True):
+        np.testing.assert_array_equal(record, np.broadcast_to(2 * table[:, : STEPS // 2], record.shape))
 
 
 def run_probe(*args: object) -> subprocess.CompletedProcess[str]:
