@@ -134,12 +134,6 @@ class Simulator:
         robot.check_closed(q)
         if qd is None:
             qd = robot.spanning_velocity(q, np.zeros(robot.nv) if v is None else v)
-            if not np.isfinite(qd).all():
-                row = int(np.argwhere(~np.all(np.isfinite(np.atleast_2d(qd)), axis=1))[0, 0])
-                raise SingularConfiguration(
-                    f"at q of row {row} the coordinates {robot.independent_names} do not determine the motion; "
-                    "start elsewhere, or give the velocities of all joints as qd="
-                )
         q, qd = _rows(q, checked("qd", qd, robot.n_spanning))
         rows = len(q)
         time = np.empty(rows)
