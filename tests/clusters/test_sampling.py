@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers import mechanisms
+from helpers import calls, mechanisms
 
 import kinloop as kl
-from kinloop.clusters import loop_errors, random_closed
+from kinloop.clusters import loop_errors, random_closed, sampling
 from kinloop.clusters.charts import rank_of
-from kinloop.clusters.closing import TOLERANCE
+from kinloop.clusters.closing import TOLERANCE, residual
 from kinloop.clusters.sampling import closure_pattern, row_weights, sample_closed, samples
+from kinloop.clusters.tree import grow
 from kinloop.errors import LoopNotClosed
 from kinloop.model import stacked_rows
+from tests.sim.mechanisms import parallelograms
 
 
 def test_samples_are_closed_and_of_full_rank():
@@ -27,6 +29,45 @@ def test_samples_are_closed_and_of_full_rank():
                 np.testing.assert_array_equal(s.K, stacked_rows(r.tree.top, c.parts, c.dofs, s.q).K)
                 seen += 1
     assert seen > 20
+
+
+def test_a_further_loop_of_a_long_chain_costs_as_much_as_the_ones_before(monkeypatch):
+    """Loops that share bodies are one cluster; a search in all of its coordinates would take ever more rounds."""
+    sizes: list[int] = []
+    svd = np.linalg.svd
+
+    def noted(A, *rest, **options):
+        sizes.append(max(A.shape))
+        return svd(A, *rest, **options)
+
+    m = {n: parallelograms(n).mechanism for n in (10, 20, 40)}
+    monkeypatch.setattr(np.linalg, "svd", noted)
+    cost = {n: calls(lambda n=n: grow(m[n])) for n in m}
+    assert cost[40] - cost[20] < 2.5 * (cost[20] - cost[10]), cost
+    assert cost[40] < 700_000, cost
+    assert sum(size > 100 for size in sizes) < 12, "large matrices keep every core busy with next to nothing"
+
+
+@pytest.mark.parametrize("n", [9, 40])
+def test_long_chains_are_sampled_in_general_position(n):
+    tree = parallelograms(n).tree
+    (c,) = tree.loop_clusters
+    found = samples(tree.top, c.parts, c.bodies, c.dofs, 0)
+    assert len(found) >= 3 and c.m == 1
+    for s in found:
+        assert max(loop_errors(tree, s.q).values()) < 1e-10
+        assert np.linalg.matrix_rank(s.K, 1e-3) == 2 * n
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        assert max(loop_errors(tree, random_closed(tree, rng)).values()) < 1e-10
+
+
+def test_loops_that_do_not_close_in_turn_are_closed_all_together(monkeypatch):
+    monkeypatch.setattr(sampling, "close_in_turn", lambda top, parts, dofs, q, rounds: q)
+    (c,) = parallelograms(9).tree.loop_clusters
+    assert c.m == 1 and len(c.equations.closed) >= 3
+    for q in c.equations.closed:
+        assert residual(stacked_rows(c.alone.top, c.parts, c.alone.dofs, q).phi) < TOLERANCE
 
 
 def test_gears_are_sampled_once_because_their_rows_never_change():

@@ -1,6 +1,7 @@
 """Closing: what brings loops from nearly closed to closed on numbers, from anywhere, with all its tolerances.
 
     close_parts         damped Gauss-Newton on chosen coordinates
+    close_in_turn       one loop after another, where many share one cluster
     close_step          after a step of the independent coordinates: these exactly, the dependent ones follow
 
 A round solves K dq = -phi for a step dq of the joints, the shortest one. Kernels close what is nearly closed by rounds
@@ -59,14 +60,15 @@ def close_parts(
     dofs = list(dofs)
     bodies = sorted({top.body_of[d] for d in dofs})
     q = top.moved(bodies, q, np.zeros(top.n_spanning))
-    rows = stacked_rows(top, parts, dofs, q)
+    rows, factors = stacked_rows(top, parts, dofs, q), None
     damping, stalled = 0.0, 0
     for _ in range(rounds):
         error = residual(rows.phi)
         if error <= enough or not np.isfinite(error) or (stalled >= 3 and error > TOLERANCE):
             break
+        factors = np.linalg.svd(rows.K, full_matrices=False) if factors is None else factors
         step = np.zeros(top.n_spanning)
-        step[dofs] = -_damped_step(rows.K, rows.phi, damping)
+        step[dofs] = -_damped_step(factors, rows.phi, damping)
         trial = top.moved(bodies, q, step)
         new = stacked_rows(top, parts, dofs, trial)
         before, after = float(rows.phi @ rows.phi), float(new.phi @ new.phi)
@@ -74,7 +76,8 @@ def close_parts(
             # near a smallest residual that is not zero steps gain little: there is no closed configuration here
             stalled = stalled + 1 if after > STALLED * before else 0
             small = np.max(np.abs(step)) < ROUNDING
-            q, rows, damping = trial, new, damping * DECAY if damping > NEGLIGIBLE else 0.0
+            q, rows, factors = trial, new, None
+            damping = damping * DECAY if damping > NEGLIGIBLE else 0.0
             if small:
                 break
         else:
@@ -89,13 +92,31 @@ def residual(phi: Array) -> float:
     return float(np.max(np.abs(phi), initial=0.0))
 
 
-def _damped_step(K: Array, phi: Array, damping: float) -> Array:
-    """The shortest step that (nearly) removes phi; singular directions are left alone."""
-    U, s, Vt = np.linalg.svd(K, full_matrices=False)
+def _damped_step(factors: tuple[Array, Array, Array], phi: Array, damping: float) -> Array:
+    """The shortest step that (nearly) removes phi, by the singular values of K; singular directions are left alone."""
+    U, s, Vt = factors
     keep = s > SINGULAR_PART * max(s[0], TINY) if len(s) else np.zeros(0, dtype=bool)
     gain = np.where(keep, s / np.maximum(s * s + damping, TINY), 0.0)
     step: Array = Vt.T @ (gain * (U.T @ phi))
     return step
+
+
+def close_in_turn(top: Topology, parts: Sequence[LoopClosure], dofs: Sequence[int], q: Array, rounds: int) -> Array:
+    """q with one loop closed after another, in `rounds` each, by those of `dofs` that no loop before it moves.
+
+    A search for all coordinates of many loops at once takes many rounds of large matrices, and most of its ends are
+    singular: the more loops, the likelier that some of them lie in line. Loops that share few bodies are as good as
+    closed after this; where they form rings or tie each other otherwise some stay open, and `close_parts` follows.
+    """
+    waiting = [(p, [d for d in dofs if top.body_of[d] in set(p.bodies(top))]) for p in parts]
+    moved: set[int] = set()
+    while waiting:
+        next_one = next((k for k, (_, own) in enumerate(waiting) if not moved.isdisjoint(own)), 0)
+        part, own = waiting.pop(next_one)
+        free = [d for d in own if d not in moved]
+        q = close_parts(top, [part], free, q, rounds, FINISHED)[0] if free else q
+        moved.update(own)
+    return q
 
 
 def close_step(tree: ClusterTree, q: Array, dy: Array) -> Array:

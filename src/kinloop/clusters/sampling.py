@@ -9,7 +9,7 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.clusters.charts import rank_of
-from kinloop.clusters.closing import TOLERANCE, close_parts, residual
+from kinloop.clusters.closing import CONVERGED, TOLERANCE, close_in_turn, close_parts, residual
 from kinloop.errors import LoopNotClosed
 from kinloop.model.loops import LoopClosure, stacked_rows
 from kinloop.model.topology import Topology
@@ -17,6 +17,10 @@ from kinloop.scalar import Array
 
 STARTS = (0.1, 0.3, 0.6, 1.0, 2.0)
 """How far from the first closed configuration others are looked for [rad, m]."""
+
+MANY, FEW = 8, 12
+"""Clusters of more loops than `MANY` are closed one loop after the other where a search begins far away, in `FEW`
+rounds each: a loop that takes more ends in line."""
 
 NEVER = 1e-11
 """Entries of K below this are zero by structure, not by chance."""
@@ -72,12 +76,12 @@ def _closed(
     rng = np.random.default_rng(seed)
     start, error = close_parts(top, parts, dofs, top.neutral())
     found: list[Array] = [start] if error < TOLERANCE else []
+    starts = []
     for scale in STARTS:
         step = np.zeros(top.n_spanning)
         step[list(dofs)] = rng.normal(size=len(dofs)) * scale
-        q, error = close_parts(top, parts, dofs, top.integrate(start, step))
-        if error < TOLERANCE:
-            found.append(q)
+        starts.append(top.integrate(start, step))
+    found += _closed_from_afar(top, parts, dofs, starts)
     tries = 0
     while not found and tries < max(30, 200 // max(len(dofs), 1)):
         tries += 1
@@ -97,6 +101,19 @@ def _closed(
             "check the loop's frames and lengths"
         )
     return found
+
+
+def _closed_from_afar(
+    top: Topology, parts: Sequence[LoopClosure], dofs: Sequence[int], starts: Sequence[Array]
+) -> list[Array]:
+    """What is found closed from starts that are far from it."""
+    if len(parts) > MANY:
+        turns = [close_in_turn(top, parts, dofs, q, FEW) for q in starts]
+        found = [q for q in turns if residual(stacked_rows(top, parts, dofs, q).phi) < CONVERGED]
+        if found:
+            return found
+    ends = [close_parts(top, parts, dofs, q) for q in starts]
+    return [q for q, error in ends if error < TOLERANCE]
 
 
 def row_weights(parts: Sequence[LoopClosure], found: Sequence[Sample]) -> Array:
