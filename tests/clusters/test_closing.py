@@ -8,6 +8,7 @@ from helpers import assert_agree, mechanisms
 
 import kinloop as kl
 from kinloop.clusters import closing, conditioning, loop_errors, random_closed
+from tests.sim.mechanisms import three_rockers
 
 WELL = 1e2
 """Conditioning up to which a second-order statement is checked with a fixed constant."""
@@ -68,3 +69,18 @@ def test_an_independent_step_is_taken_exactly():
         assert worst(tree, found) < closing.CONVERGED, r.name
         plain = [k for k, d in enumerate(tree.independent_dofs) if top.types[top.body_of[d]].nq == 1]
         assert_agree(top.difference(q, found)[tree.independent_dofs][plain], dy[plain], cond=1e3, what=r.name)
+
+
+@pytest.mark.parametrize("noise", [1e-8, 5e-7])
+def test_loops_that_disagree_in_the_last_digits_are_no_reason_to_move(noise):
+    """Rows that follow from others only to a few digits seem to forbid all motion: closing them exactly would move the
+    mechanism to wherever their errors happen to vanish."""
+    robot = three_rockers(noise)
+    assert np.max(np.abs(robot.neutral())) < 10 * noise, "drawn upright"
+    for seed in range(6):
+        q = robot.random_state(seed)[0]
+        ahead = robot.integrate(q, np.array([0.3]))
+        assert abs(ahead[0] - q[0] - 0.3) < 1e-5, "a step of the independent coordinate is taken"
+        for x in (q, ahead):
+            assert worst(robot.tree, x) < 10 * noise
+            assert np.max(np.abs(robot.close(x) - x)) < 1e-9, "what is closed stays"

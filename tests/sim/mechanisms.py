@@ -131,3 +131,20 @@ def leg_states(robot, n):
     V = 0.3 * rng.normal(size=(n, robot.nv))
     V[::2, 7] = 9.0
     return Q, V
+
+
+def three_rockers(noise: float) -> kl.Robot:
+    """A platform on three equal rockers: one more than it needs, as double parallelograms have.
+
+    The points of its pins miss each other by `noise` [m], as in a file of few digits: taken at its word it cannot move.
+    """
+    rng, link = np.random.default_rng(0), {"mass": 1.0, "inertia": (0.1, 0.1, 0.1), "com": (0, 0, 0.3), "axis": "y"}
+    b = Builder("three_rockers")
+    b.body("left", **link)
+    b.body("platform", "left", at=(0, 0, 0.5), **link)
+    for k, name in enumerate(("middle", "right"), start=1):
+        b.body(name, at=(0.4 * k, 0, 0), **link)
+        ends = [np.array(end) + noise * rng.normal(size=3) for end in ((0.4 * k, 0, 0), (0, 0, 0.5))]
+        b.loop(f"{name}_pin", "platform", name, axis="y", at=ends[0], at_successor=ends[1])
+    b.independent = ["left_joint"]
+    return b.build()

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import kinloop as kl
-from kinloop.sim import Simulator
+from kinloop.sim import Simulator, Status
 from kinloop.sim.singularity import is_blind, loop_speed, nearness, passes
-from tests.sim.mechanisms import crank_rocker, parallelograms, pendulum, turned
+from tests.sim.mechanisms import crank_rocker, parallelograms, pendulum, three_rockers, turned
 
 ANGLES, SPEEDS = (-1.2, -0.4, 0.3, 1.1), (1.0, 3.0, 8.0)
 
@@ -122,3 +122,20 @@ def test_samples_on_the_way_are_no_copies():
         speed = np.sqrt(run.kinetic_energy)
         slow = np.minimum(speed[:, 1:], speed[:, :-1]) < 0.05 * np.max(speed, axis=1, keepdims=True)
         assert np.all((steps > 1e-6) | slow)
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit", "rk4", "adaptive"])
+@pytest.mark.parametrize("noise", [0.0, 1e-8, 5e-7])
+def test_loops_that_redundant_rows_should_hold_are_not_left_open(integrator, noise):
+    """In line rows lose rank, and what rows hold that follow from others only to a few digits is another mechanism."""
+    robot = three_rockers(noise)
+    q = robot.close(np.array([0.5, -0.5, 0.5, 0.5]))
+    run = Simulator(robot, 1e-3, integrator=integrator).rollout(q, None, steps=1000, record=["q", "loop_error"])
+    assert np.max(run.loop_error) <= 1e-5
+    if noise:
+        assert run.status[0] == Status.OPEN and 0.46 < run.stopped[0] < 0.47, "the rockers are level at 0.463 s"
+        assert "loops do not close" in run.reasons[0]
+    elif run.status[0] == Status.RUNNING:
+        assert np.max(np.abs(run.q[:, [0, 2]] - run.q[:, [2, 3]])) < 1e-9, "rockers stay parallel"
+    else:
+        assert integrator == "adaptive" and run.status[0] == Status.SINGULAR

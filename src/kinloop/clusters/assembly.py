@@ -8,7 +8,7 @@ import numpy as np
 
 from kinloop.clusters.alone import Alone
 from kinloop.clusters.charts import TINY, Chart
-from kinloop.clusters.closing import TOLERANCE, close_parts, residual
+from kinloop.clusters.closing import TOLERANCE, close_cluster, close_parts, residual
 from kinloop.clusters.sampling import sample_closed
 from kinloop.clusters.tree import Cluster, ClusterTree
 from kinloop.errors import LoopNotClosed
@@ -36,7 +36,7 @@ def close(tree: ClusterTree, q: Array, tolerance: float = TOLERANCE) -> Array:
     q = tree.top.normalized(np.asarray(q, dtype=float))
     for c in tree.clusters:
         if c.parts:
-            closed, error = close_parts(tree.top, c.parts, c.dofs, q)
+            closed, error = close_cluster(tree.top, c, q)
             if error > tolerance:
                 closed = _close_from_around(tree.top, c, q, tolerance, closed)
             check_closed(tree, c, closed, tolerance)
@@ -71,7 +71,7 @@ def _close_from_around(top: Topology, c: Cluster, q: Array, tolerance: float, ot
     for attempt in range(40):
         step = np.zeros(top.n_spanning)
         step[list(c.dofs)] = rng.normal(size=len(c.dofs)) * 0.1 * 1.1**attempt
-        trial, error = close_parts(top, c.parts, c.dofs, top.integrate(q, step))
+        trial, error = close_cluster(top, c, top.integrate(q, step))
         if error <= tolerance:
             far = float(np.linalg.norm(top.difference(q, trial)))
             if best is None or far < best[0]:
@@ -145,7 +145,8 @@ def neutral(tree: ClusterTree) -> Array:
 def _neutral_cluster(c: Cluster, alone: Alone) -> Array:
     """Positions of a cluster by itself: closed and near neutral, and regular if any of the samples is."""
     assert c.equations is not None
-    candidate, error = close_parts(alone.top, c.parts, alone.dofs, alone.top.neutral())
+    rank = len(c.chart.dependent)
+    candidate, error = close_parts(alone.top, c.parts, alone.dofs, alone.top.neutral(), rank=rank)
     if error > TOLERANCE or _singular(c, alone, candidate):
         return next((q for q in c.equations.closed if not _singular(c, alone, q)), candidate)
     return candidate

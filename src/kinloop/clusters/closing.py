@@ -1,6 +1,7 @@
 """Closing: what brings loops from nearly closed to closed on numbers, from anywhere, with all its tolerances.
 
     close_parts         damped Gauss-Newton on chosen coordinates
+    close_cluster       the same on all coordinates of a cluster
     close_in_turn       one loop after another, where many share one cluster
     close_step          after a step of the independent coordinates: these exactly, the dependent ones follow
 
@@ -21,7 +22,7 @@ from kinloop.model.topology import Topology
 from kinloop.scalar import Array
 
 if TYPE_CHECKING:
-    from kinloop.clusters.tree import ClusterTree
+    from kinloop.clusters.tree import Cluster, ClusterTree
 
 TOLERANCE = 1e-5
 """A loop that is open by more [m, rad] is not closed, whoever asks: what `close` finds, every check accepts. Model
@@ -54,9 +55,14 @@ def close_parts(
     q: Array,
     rounds: int = 100,
     enough: float = 0.0,
+    rank: int | None = None,
 ) -> tuple[Array, float]:
     """The closed configuration near q, moving only `dofs`, and the largest residual left: as small as it gets, or
-    `enough` [m, rad]."""
+    `enough` [m, rad].
+
+    `rank` is how many directions the loops hold, where that is known. Rows that files print with few digits seem to
+    hold one more: what they leave open there is not worth a motion of the whole mechanism.
+    """
     dofs = list(dofs)
     bodies = sorted({top.body_of[d] for d in dofs})
     q = top.moved(bodies, q, np.zeros(top.n_spanning))
@@ -68,7 +74,7 @@ def close_parts(
             break
         factors = np.linalg.svd(rows.K, full_matrices=False) if factors is None else factors
         step = np.zeros(top.n_spanning)
-        step[dofs] = -_damped_step(factors, rows.phi, damping)
+        step[dofs] = -_damped_step(factors, rows.phi, damping, rank)
         trial = top.moved(bodies, q, step)
         new = stacked_rows(top, parts, dofs, trial)
         before, after = float(rows.phi @ rows.phi), float(new.phi @ new.phi)
@@ -92,13 +98,20 @@ def residual(phi: Array) -> float:
     return float(np.max(np.abs(phi), initial=0.0))
 
 
-def _damped_step(factors: tuple[Array, Array, Array], phi: Array, damping: float) -> Array:
+def _damped_step(factors: tuple[Array, Array, Array], phi: Array, damping: float, rank: int | None) -> Array:
     """The shortest step that (nearly) removes phi, by the singular values of K; singular directions are left alone."""
     U, s, Vt = factors
     keep = s > SINGULAR_PART * max(s[0], TINY) if len(s) else np.zeros(0, dtype=bool)
+    if rank is not None:
+        keep[rank:] = False
     gain = np.where(keep, s / np.maximum(s * s + damping, TINY), 0.0)
     step: Array = Vt.T @ (gain * (U.T @ phi))
     return step
+
+
+def close_cluster(top: Topology, c: Cluster, q: Array) -> tuple[Array, float]:
+    """`close_parts` for all coordinates of a cluster."""
+    return close_parts(top, c.parts, c.dofs, q, rank=len(c.chart.dependent))
 
 
 def close_in_turn(top: Topology, parts: Sequence[LoopClosure], dofs: Sequence[int], q: Array, rounds: int) -> Array:
@@ -128,5 +141,5 @@ def close_step(tree: ClusterTree, q: Array, dy: Array) -> Array:
             continue
         dependent = [c.dofs[k] for k in c.chart.dependent]
         closed, error = close_parts(top, c.parts, dependent, q1)
-        q1 = closed if error < CONVERGED else close_parts(top, c.parts, c.dofs, q1)[0]
+        q1 = closed if error < CONVERGED else close_cluster(top, c, q1)[0]
     return top.normalized(q1)

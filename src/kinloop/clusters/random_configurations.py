@@ -15,7 +15,7 @@ import numpy as np
 
 from kinloop.clusters.assembly import neutral
 from kinloop.clusters.charts import RANK_TOLERANCE, TINY
-from kinloop.clusters.closing import TOLERANCE, close_parts
+from kinloop.clusters.closing import TOLERANCE, close_cluster, close_parts
 from kinloop.clusters.joint_ranges import beyond_limits, draw_joints, within_turns
 from kinloop.clusters.tree import Cluster, ClusterTree
 from kinloop.model.loops import stacked_rows
@@ -121,7 +121,7 @@ def _better(tree: ClusterTree, c: Cluster, q: Array, rng: np.random.Generator, l
         target = draw_joints(tree.top, c.bodies, best.q, rng, limits, 1.0)
         places = [place for _, place in _way(tree, c, best, target, limits)]
         if attempt >= TARGETS:
-            closed, error = close_parts(tree.top, c.parts, c.dofs, target)
+            closed, error = close_cluster(tree.top, c, target)
             if error <= TOLERANCE:
                 places.append(_finished(tree, c, closed, limits))
         best = min(places, key=lambda x: (x.beyond, -x.margin))
@@ -197,7 +197,7 @@ def _step(tree: ClusterTree, c: Cluster, here: Place, dy: Array, limits: bool) -
 
 def _finished(tree: ClusterTree, c: Cluster, q: Array, limits: bool) -> Place:
     """The place at q, closed as well as it can be, with angles within a turn."""
-    q, _ = close_parts(tree.top, c.parts, c.dofs, q)
+    q, _ = close_cluster(tree.top, c, q)
     return _place(tree, c, within_turns(tree.top, c.parts, c.bodies, q), limits)
 
 

@@ -13,8 +13,10 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.algorithms.trees.kinematics import scatter
-from kinloop.clusters import ClusterTree, Embedding
+from kinloop.clusters import Cluster, ClusterTree, Embedding
+from kinloop.clusters.closing import TOLERANCE
 from kinloop.clusters.newton import SMALL_CORRECTION, corrected
+from kinloop.clusters.tangent_frame import TangentFrame
 from kinloop.scalar import Array
 
 OPEN = 5e-14
@@ -22,7 +24,11 @@ OPEN = 5e-14
 
 
 def closed(tree: ClusterTree, q: Array, when: Any = True) -> tuple[Array, Any]:
-    """q after one round of Newton's method, and the size of its correction [m, rad]; loops only where `when` holds."""
+    """q after one round of Newton's method, and the size of its correction [m, rad]; loops only where `when` holds.
+
+    Rows that no correction has to satisfy, because they follow from others, count where they do not follow: beyond
+    `closing.TOLERANCE` the size is at least what they are open by.
+    """
     for c in tree:
         if c.parts and not c.bends:
             q = corrected(tree, c, q).q
@@ -33,13 +39,22 @@ def closed(tree: ClusterTree, q: Array, when: Any = True) -> tuple[Array, Any]:
     def body(carry: Array, given: Array) -> Array:
         q, size = carry[:-1], 0.0
         for c in loops:
-            q, step, _, _ = corrected(tree, c, q)
+            q, step, phi, _ = corrected(tree, c, q)
             size = sc.largest(list(step), size)
+            apart = sc.largest([phi[r] for r in redundant_rows(c)])
+            size = sc.where(apart > TOLERANCE, sc.maximum(size, apart), size)
         return np.array([*tree.top.normalized(q), size])
 
     start = np.array([*q, 0.0])
     end = body(start, start[:0]) if when is True else sc.repeat(1, body, start, (), when, usual=0)
     return end[:-1], end[-1]
+
+
+def redundant_rows(c: Cluster) -> list[int]:
+    """Rows of a cluster that its tangent frame may leave to others."""
+    assert isinstance(c.chart, TangentFrame)
+    satisfied = {r for turn in c.chart.loops if turn.rank == len(turn.rows) for r in turn.rows}
+    return [r for part in c.equations.spans for r in part if r not in satisfied] if c.equations else []
 
 
 def closed_twice(tree: ClusterTree, q: Array, slack: Any = None) -> tuple[Array, Any]:

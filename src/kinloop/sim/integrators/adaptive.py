@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from kinloop.clusters.closing import TOLERANCE
 from kinloop.scalar import Array
 from kinloop.sim.actuators import joint_forces
 from kinloop.sim.batch import Batch
@@ -63,6 +64,9 @@ MOST_SHRUNK, MOST_GROWN, AFTER_NAN = 0.2, 5.0, 0.1
 
 ELSEWHERE = 12
 """How often a step that meets a singular configuration is tried with another length."""
+
+LOOP_ERROR = 2
+"""The place of the loop error in what `Engine.projection` says of a state."""
 
 LEAST_ERROR = 1e-10
 """Smaller errors count as this: beyond, steps grow by MOST_GROWN in any case."""
@@ -186,7 +190,7 @@ class Course:
     def run(self, u: Array, until: float, outputs: Array) -> list[Array]:
         """Go to the time `until` under the control u; the closed states at the times `outputs`."""
         found: list[Array] = []
-        self._arrive()
+        self._arrive(self.field.P(self.x))
         slope, _ = self.field.f(self.x, u)
         moves = 0
         while self.t < until - ROUNDING and self.batch.watch.status[self.k] == Status.RUNNING:
@@ -201,16 +205,21 @@ class Course:
             if not error <= 1.0:
                 self._shorten(h, error)
                 continue
+            arrival = self.field.P(y)
+            if not arrival[1][LOOP_ERROR] <= TOLERANCE:
+                self.h = AFTER_NAN * h
+                self._stop_below(SHORTEST, Fault.OPEN)
+                continue
             end = until if h == until - self.t else self.t + h
             while len(found) < len(outputs) and outputs[len(found)] <= end + ROUNDING:
                 part = min((outputs[len(found)] - self.t) / h, 1.0)
-                found.append(self._closed(interpolate(self.x, y, k, h, part) if part < 1.0 else y)[0])
+                found.append(self._seen(self.field.P(interpolate(self.x, y, k, h, part)) if part < 1.0 else arrival)[0])
             self._pass(y, k, h, end)
             if self.batch.engine.monitor:
                 self._book(y, k, h, u)
-            self.x, self.t, self.steps = y, end, self.steps + 1
+            self.t, self.steps = end, self.steps + 1
             slope = k[6]
-            self._arrive()
+            self._arrive(arrival)
             grown = h * min(MOST_GROWN, SAFETY * max(error, LEAST_ERROR) ** (-1 / ORDER))
             self.h = grown if h >= self.h or grown < self.h else self.h
         if self.batch.watch.status[self.k] != Status.RUNNING:
@@ -262,9 +271,9 @@ class Course:
         size = self.tolerance * (1.0 + np.maximum(np.abs(self.x), np.abs(y)))
         return float(np.sqrt(np.mean((wrong / size) ** 2)))
 
-    def _arrive(self) -> None:
-        """Close the state, and note how near it is to a singular configuration."""
-        self.x, near, self.speed = self._closed(self.x)
+    def _arrive(self, projected: tuple[Array, Array]) -> None:
+        """Go on from a projected state, and note how near it is to a singular configuration."""
+        self.x, near, self.speed = self._seen(projected)
         k, watch = self.k, self.batch.watch
         self._note()
         watch.nearest[k] = min(watch.nearest[k], near)
@@ -274,9 +283,9 @@ class Course:
                 watch.passed[k] = 1.0
             self.past = [(t1, r1), (self.t, near)]
 
-    def _closed(self, x: Array) -> tuple[Array, float, float]:
-        """The closed state, its nearness to a singular configuration and its speed in the loops; its peaks count."""
-        x, (near, speed, error, turning) = self.field.P(x)
+    def _seen(self, projected: tuple[Array, Array]) -> tuple[Array, float, float]:
+        """A projected state, its nearness to a singular configuration and its speed in the loops; its peaks count."""
+        x, (near, speed, error, turning) = projected
         watch, k = self.batch.watch, self.k
         watch.loop_error[k], watch.turning[k] = max(watch.loop_error[k], error), max(watch.turning[k], turning)
         return x, float(near), float(speed)
