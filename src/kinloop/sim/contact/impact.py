@@ -11,9 +11,12 @@ passes the surface in a step, resting contacts neither sink nor hop, and what is
 with the speed of a fall of half a step and of a hundredth of its depth; there is nothing to tune. Where that asks for
 what is impossible (a hand on a fixed base that reaches into the ground, a stop in the way), no impulses do it, and the
 solver says so by its residual: then nothing is lifted until nothing is below, only kept from going deeper.
-Restitution scales the inelastic impulses by 1 + e, at the time of the first touch within the step: with the
-Delassus matrix symmetric this is Newton's law at contacts that press, and never creates energy.
-docs/decisions/contact.md.
+Restitution scales the inelastic impulses, at the time of the first touch within the step, by
+
+    min(1 + e, 1 + 2 T / |w|^2),      T the kinetic energy that they take, |w|^2 = lambda . A lambda                (2)
+
+With the Delassus matrix A symmetric 1 + e is Newton's law at contacts that press, and creates no energy; the other is
+where all energy comes back, which in a step of finite length may be a little less. docs/decisions/contact.md.
 """
 
 from __future__ import annotations
@@ -27,12 +30,13 @@ from kinloop.algorithms.trees.kinematics import Motion
 from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
 from kinloop.sim.contact.candidates import Candidate
+from kinloop.sim.contact.contact_block import TINY
 from kinloop.sim.contact.ground import Ground
 from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, solve_with_joints
 from kinloop.sim.contact.propagation import Propagated, response
 from kinloop.sim.contact.solver import ContactRow, Impulses, shared
 from kinloop.sim.on_loops import spanning
-from kinloop.sim.smooth_motion import SmoothMotion
+from kinloop.sim.smooth_motion import SmoothMotion, spanning_kinetic_energy
 from kinloop.sim.turning_axes import free_bodies, turned_by
 from kinloop.spatial import Transform
 from kinloop.spatial.transform import cross
@@ -128,8 +132,10 @@ class Contact:
         )
         begin = self._memory(found, stops, touches, jammed)
         forces = shared(contacts, found.contacts)
-        impulses, stops = ([x * (1.0 + bounce.restitution) for x in xs] for xs in (forces, stops))
-        change = response(tree, s.kin, s.art, (1.0 + bounce.restitution) * found.w)
+        change = response(tree, s.kin, s.art, found.w)
+        factor = self._rebound(tree, s, q, v + bounce.when * (v_free - v), change, found.w, bounce)
+        impulses, stops = ([x * factor for x in xs] for xs in (forces, stops))
+        change = factor * change
         v_there = v_free + change
         flying = _flying(impulses, paths)
         # from the middle: h/2 v_next in flight, else h v_next from where the step began
@@ -140,6 +146,19 @@ class Contact:
         v_next = turned_by(tree, v_there, way)
         travel = sc.where(flying, (0.5 * h) * v_next, gone)
         return Hit(v_next, travel, begin, flying, _records(touches, impulses, stops, found.residual, h))
+
+    def _rebound(
+        self, tree: ClusterTree, s: SmoothMotion, q: Array, v: Array, change: Array, w: Array, bounce: Bounce
+    ) -> Any:
+        """What to multiply inelastic impulses by, which `change` the velocities v at the touch, by (2)."""
+        if bounce.hit is False:
+            return 1.0
+
+        def kinetic(x: Array) -> Any:
+            return spanning_kinetic_energy(tree, q, spanning(tree, s.kin.embedding, x))
+
+        lost = kinetic(v) - kinetic(v + change)
+        return sc.minimum(1.0 + bounce.restitution, sc.maximum(1.0, 1.0 + 2.0 * lost / (w @ w + TINY)))
 
     def _rows(
         self, tree: ClusterTree, s: SmoothMotion, touches: list[Touch], before: list[Array], after: list[Array],
