@@ -149,3 +149,30 @@ def test_dry_friction_stops_a_joint_in_finite_time():
     )  # m g l / 2 sin(0.2) = 0.49 N m does not move it
     r = Simulator(robot, 1e-3).rollout(np.array([1.2]), None, steps=3000)
     assert np.max(np.abs(r.v[-100:])) < 1e-12 and abs(r.q[-1, 0]) < 0.45
+
+
+def slider_crank_with_a_stop(before: float) -> kl.Robot:
+    """A slider-crank whose slider has a stop so far before its dead centre [m]."""
+    m = kl.robots.mechanism("slider_crank")
+    joints = [replace(j, upper=-before) if j.name == "slider_joint" else j for j in m.joints]
+    return replace(m, joints=tuple(joints), gravity=(0, 0, 0)).build()
+
+
+@pytest.mark.parametrize("angle", [1e-8, 1e-6, 1e-4, 1e-2])
+@pytest.mark.parametrize("before", [1e-7, 1e-5, 1e-3])
+def test_a_stop_brings_nothing_back_in_haste_near_a_dead_centre(before, angle):
+    """There the slider hardly moves: to bring it back at 5 mm/s a crank would turn at 3,700 rad/s, from rest."""
+    robot = slider_crank_with_a_stop(before)
+    q = robot.close(np.array([angle, -angle * 4 / 3, 0.0]))
+    run = Simulator(robot, 1e-3).rollout(q, None, steps=50, record=["v", "energy", "joint_impulse"])
+    assert run.status[0] == 1
+    assert np.max(np.abs(run.v)) < 0.1 and np.max(run.energy) < 1e-4 and np.max(np.abs(run.joint_impulse)) < 1.0
+
+
+def test_a_stop_before_a_dead_centre_holds_what_hits_it():
+    for before, bound in ((1e-2, 0.1), (1e-3, 0.35), (1e-4, 0.35)):
+        robot = slider_crank_with_a_stop(before)
+        q = robot.close(np.array([-0.5, 0.7, 0.0]))
+        run = Simulator(robot, 1e-3).rollout(q, np.array([10.0]), steps=200, record=["q", "v"])
+        assert np.max(run.q[:, 2]) < -before + 3e-5, "no deeper than the path bends in a step"
+        assert np.max(run.v) > 10.0 and abs(run.v[-1, 0]) < bound, "an inelastic stop"

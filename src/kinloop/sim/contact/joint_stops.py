@@ -12,6 +12,7 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
+from kinloop.clusters.tangent_frame import TangentFrame
 from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive
 from kinloop.sim.contact.propagation import Propagated
@@ -24,6 +25,10 @@ NEVER = 1e30
 
 BACK = 5.0
 """How fast a joint comes back from beyond its stops, per step [rad/s^2, m/s^2]: as slowly as a fall begins."""
+
+DEAD = 0.1
+"""A joint of a loop that takes less than this part of its usual share in the motion is near a dead centre. From beyond
+its stops it comes back more slowly, the nearer the more: what moves it would have to be ever so fast."""
 
 NEAR_STOP = 100.0
 """A stop is near where a joint this much faster [rad/s, m/s] would reach it in the step: 0.1 rad at dt = 1 ms."""
@@ -77,6 +82,15 @@ class JointPath(NamedTuple):
         """Whether the joint stays within its stops."""
         return sc.logical_and(self.low <= self.rate, self.rate <= self.high)
 
+    def coming_back(self, part: Any) -> JointPath:
+        """The path with bounds that bring the joint back from beyond its stops at a part of their speed."""
+        if isinstance(part, float):  # it is in no loop
+            return self
+        low, high = (
+            sc.where(out, part * x, x) for x, out in ((self.low, self.low > 0.0), (self.high, self.high < 0.0))
+        )
+        return self._replace(low=low, high=high)
+
     def allowing_rest(self, when: Any) -> JointPath:
         """The path with bounds that a joint at rest keeps, where `when` holds: none brings it back from beyond."""
         low, high = sc.minimum(self.low, 0.0), sc.maximum(self.high, 0.0)
@@ -107,8 +121,19 @@ def joint_paths(
     out = []
     for j in joints:
         x = q[j.place] - 0.5 * h * was[j.dof] - aside[j.dof] if j.place >= 0 else 0.0
-        out.append(JointPath(rates[j.dof], *j.bounds(x, h), j.friction * h))
+        path, c = JointPath(rates[j.dof], *j.bounds(x, h), j.friction * h), tree.cluster_of[tree.top.body_of[j.dof]]
+        frame = tree.clusters[c].chart
+        if isinstance(frame, TangentFrame):
+            k = tree.clusters[c].dofs.index(j.dof)
+            path = path.coming_back(_share(frame, s.kin.embedding[c].G[k], float(frame.scale[k])))
+        out.append(path)
     return out
+
+
+def _share(frame: TangentFrame, line: Array, scale: float) -> Any:
+    """How much of its usual part in the motion the joint takes whose line of G this is, over `DEAD`; at most 1."""
+    usual = max(len(frame.independent), 1) / frame.n
+    return sc.minimum(1.0, sc.squared(line * (1.0 / scale)) * (1.0 / (DEAD * usual)))
 
 
 def solve_with_joints(
