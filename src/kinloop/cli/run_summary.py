@@ -41,6 +41,8 @@ def summary(r: Run, *more: tuple[str, Any, str]) -> Table:
         add(t, "through singular", int(np.sum(rollout.singular)), "rows that passed where a loop loses rank")
     if np.any(wrong := rollout.status == Status.UNBALANCED):
         add(t, "energy out of balance", int(np.sum(wrong)), "rows that are not to be trusted")
+    if np.any(unsolved := rollout.status == Status.UNSOLVED):
+        add(t, "contacts not solved", int(np.sum(unsolved)), "rows that are not to be trusted")
     if np.any(stopped := np.isfinite(rollout.stopped)):
         kinds = Counter(Status(int(k)).name.lower() for k in rollout.status[stopped])
         counted = ", ".join(f"{n} {kind}" for kind, n in kinds.items())

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from kinloop.sim.batch import Batch
     from kinloop.sim.simulator import Simulator
 
+UNSOLVED = 1.0
+"""A step in whose last sweep impulses still change velocities by more than this [m/s, rad/s] is not solved."""
+
 DERIVED = ("q", "v", "qd", "energy", "kinetic_energy", "potential_energy", "loop_error")
 """What can be recorded of every simulation: computed from states."""
 
@@ -173,6 +176,8 @@ class Recorder:
             stopped = np.where(final.ok, np.inf, before.t + watch.steps * sim.dt)
         if sim.engine.monitor:
             status, reasons = _balanced(watch, status, reasons)
+        if sim.contact is not None and not np.max(watch.residual, initial=0.0) <= UNSOLVED:
+            status, reasons = _solved(watch, status, reasons)
         t = sim.dt * self.every * np.arange(1, self.count + 1)
         t += before.t[0]
         records = {n: (x[0] if single else x) for n, x in self._plan.told(self._kept).items()}
@@ -194,4 +199,17 @@ def _balanced(watch: Watch, status: Array, reasons: tuple[str, ...]) -> tuple[Ar
     for k in np.flatnonzero((status == Status.RUNNING) & unbalanced(watch)):
         status[k] = Status.UNBALANCED
         words[k] = imbalance_in_words(watch.imbalance[k], watch.motion[k], watch.penetration[k])
+    return status, tuple(words)
+
+
+def _solved(watch: Watch, status: Array, reasons: tuple[str, ...]) -> tuple[Array, tuple[str, ...]]:
+    """Status and reasons of rows, with what is to be said of those that went over steps without a solution."""
+    words = list(reasons)
+    for k in np.flatnonzero((status == Status.RUNNING) & ~(watch.residual <= UNSOLVED)):
+        status[k] = Status.UNSOLVED
+        words[k] = (
+            "went over a step whose contacts and joint stops ask for what is impossible together: the impulses found "
+            f"for it still changed velocities by {watch.residual[k]:.3g} m/s or rad/s; take shorter steps, more "
+            "iterations, or a start above the ground and within the stops"
+        )
     return status, tuple(words)

@@ -20,6 +20,8 @@ class Status(IntEnum):
     """Stopped before a singular configuration, so near that rounding hides how its motion goes on."""
     UNBALANCED = 6
     """It went all the way, but its energy does not balance the work of the forces on it: not to be trusted."""
+    UNSOLVED = 7
+    """It went all the way, but impulses that contacts and stops asked for were not found: not to be trusted."""
 
 
 class Fault(IntEnum):

@@ -8,10 +8,10 @@ import pytest
 import kinloop as kl
 from kinloop.algorithms.trees.kinematics import motion
 from kinloop.robots.solid_inertias import box
-from kinloop.sim import ContactPoint, Motor, Plane, Simulator, box_corners
+from kinloop.sim import ContactPoint, Motor, Plane, Simulator, Status, box_corners
 from kinloop.sim.contact.impact import Bounce
 from kinloop.sim.on_loops import closed_twice
-from tests.sim.mechanisms import SIZE, ball, box_on, free_box, leg, level, pendulum
+from tests.sim.mechanisms import SIZE, ball, box_on, free_box, leg, leg_states, level, pendulum
 
 G = 9.81
 
@@ -281,3 +281,21 @@ def test_numpy_path_with_contact_gives_what_kernels_give():
     v = np.array([0.3, 0.1, 0.2, 0.5, 0, -0.4])
     a, b = (s.rollout(level(), v, steps=4, record=("q", "v", "contact_force")) for s in (sim, plain))
     assert np.max(np.abs(a.q - b.q)) < 1e-12 and np.max(np.abs(a.v - b.v)) < 1e-9
+
+
+def test_steps_without_a_solution_gain_no_energy_and_are_said():
+    """Legs that land while their knees run into their stops: in a few of 64,000 steps sweeps go round in circles."""
+    robot = leg(friction=0.1)
+    sim = Simulator(robot, 1e-3, ground=Plane(), contacts=["foot"])
+    run = sim.rollout(*leg_states(robot, 64), steps=1000, record=["energy", "residual"])
+    residual = run.residual[:, :, 0]
+    vain = residual[:, 1:] > 1e-2
+    assert 5 < np.sum(vain) < 50
+    gained = np.diff(run.energy, axis=1)[vain]
+    assert np.max(gained) < 2e-3, "1.2 J before"
+    unsolved = np.max(residual, axis=1) > 1.0
+    assert np.any(unsolved) and not np.all(unsolved)
+    assert np.array_equal(run.status, np.where(unsolved, Status.UNSOLVED, Status.RUNNING))
+    for said, reason in zip(unsolved, run.reasons, strict=True):
+        assert ("ask for what is impossible together" in reason) is bool(said)
+    assert np.all(run.final.status == Status.RUNNING), "they may go on"

@@ -130,10 +130,12 @@ class Contact:
         found, stops = solve_with_joints(
             self.joints, paths, tree, s, contacts, self._touching(touches, after, h), self.rounds, start
         )
-        begin = self._memory(found, stops, touches, jammed)
+        vain = found.residual > JAMMED
+        begin = self._memory(found, stops, touches, vain, jammed)
         forces = shared(contacts, found.contacts)
         change = response(tree, s.kin, s.art, found.w)
         factor = self._rebound(tree, s, q, v + bounce.when * (v_free - v), change, found.w, bounce)
+        factor = sc.where(vain, _harmless(contacts, paths, found, stops), factor)
         impulses, stops = ([x * factor for x in xs] for xs in (forces, stops))
         change = factor * change
         v_there = v_free + change
@@ -175,9 +177,9 @@ class Contact:
             out.append(ContactRow(z, at, bounce.at(u0, u1), bound, self.ground.friction, floats))
         return out
 
-    def _memory(self, found: Impulses, stops: list[Any], touches: list[Touch], jammed: Any) -> Array:
+    def _memory(self, found: Impulses, stops: list[Any], touches: list[Touch], vain: Any, jammed: Any) -> Array:
         """What the next step begins with: these impulses, unless the solver looked in vain for them."""
-        vain, below = found.residual > JAMMED, False
+        below: Any = False
         for t in touches:
             below = sc.logical_or(below, t.gap < -BELOW)
         begin = np.concatenate([*found.contacts, np.array(stops)])
@@ -298,6 +300,21 @@ def _bound(tree: ClusterTree, gap: Any, h: Any) -> Any:
     g = _gravity(tree)
     lift = 0.5 * h * g + sc.sqrt(LIFT * g * sc.maximum(-gap, 0.0))
     return sc.minimum(-gap / h, lift)
+
+
+def _harmless(contacts: list[ContactRow], paths: list[JointPath], found: Impulses, stops: list[Any]) -> Any:
+    """What part to take of impulses that were looked for in vain: all, or as many as take most energy.
+
+    A part x of impulses lambda changes the energy by x lambda . u + x^2 / 2 |w|^2.
+    """
+    power: Any = 0.0
+    for row, impulse in zip(contacts, found.contacts, strict=True):
+        power = power + impulse @ row.u
+    for path, stop in zip(paths, stops, strict=True):
+        power = power + stop * path.rate
+    square = found.w @ found.w
+    most = sc.maximum(-power, 0.0) / (square + TINY)
+    return sc.where(power + 0.5 * square > 0.0, most, 1.0)
 
 
 def _flying(impulses: list[Array], paths: list[JointPath]) -> Any:
