@@ -99,6 +99,14 @@ def test_triangles_of_all_meshes_are_bounded(tmp_path, monkeypatch):
         assert len(read_meshes([str(tmp_path / f"{k}.obj") for k in range(3)])) == 2
 
 
+def test_a_mesh_that_just_fits_is_read_and_a_byte_less_is_too_little(tmp_path):
+    (tmp_path / "one.obj").write_text(TRIANGLE)
+    path, one = str(tmp_path / "one.obj"), 3 * 24 + 24
+    vertices, faces = mesh_worker.read(path, one)
+    assert vertices.nbytes + faces.nbytes == one
+    assert mesh_worker.read(path, one - 1) == "all meshes together may have 150 MB of triangles"
+
+
 def test_triangles_are_those_that_the_library_reads(tmp_path):
     import trimesh
 

@@ -79,3 +79,44 @@ def test_what_counts_as_closed_elsewhere_is_closed_for_sliders_and_tours():
     assert c.move(0, c.value(0) + 0.2)
     _, Q = tour(robot, 0.5)
     assert np.ptp(Q[:, 0]) > 1e-2
+
+
+def followed(monkeypatch, robot, where):
+    """Coordinates whose steps lead `where(q, step)` says, and the steps they ask for."""
+    c, asked = Coordinates(robot), []
+
+    def integrate(self, q, step):
+        asked.append(step)
+        return where(q, step)
+
+    monkeypatch.setattr(type(robot), "integrate", integrate)
+    return c, asked
+
+
+def test_long_ways_are_walked_in_short_steps(monkeypatch):
+    robot = kl.robots.load("four_bar")
+    real = type(robot).integrate
+    c, asked = followed(monkeypatch, robot, lambda q, step: real(robot, q, step))
+    assert c.move(0, c.value(0) + 0.35)
+    np.testing.assert_allclose([step[0] for step in asked], [0.1, 0.1, 0.1, 0.05], atol=1e-9)
+
+
+def test_a_coordinate_stays_where_a_step_would_jump_to_another_branch(monkeypatch):
+    """A whole turn of some joint leaves all loops closed, and is a jump all the same."""
+    robot = kl.robots.load("four_bar")
+    real = type(robot).integrate
+    c, asked = followed(monkeypatch, robot, lambda q, step: real(robot, q, step) + [0.0, 0.0, 2 * np.pi])
+    before = c.q
+    assert not c.move(0, c.value(0) + 0.3)
+    assert c.q is before and len(asked) == 1
+
+
+@pytest.mark.parametrize("k", [0, 1])
+@pytest.mark.parametrize(("part", "ends"), [(0.0, True), (0.4, True), (0.6, False), (1.4, False), (1.6, True)])
+def test_the_way_ends_where_loops_take_a_coordinate_elsewhere(monkeypatch, k, part, ends):
+    """A step that leads less than half as far as it should, or half as far again, is the last one."""
+    robot = kl.robots.load("double_pendulum")
+    c, asked = followed(monkeypatch, robot, lambda q, step: q + part * step)
+    assert c.move(k, c.value(k) + 0.35) is not ends
+    assert (len(asked) == 1) is ends
+    assert not np.any(c.turned), "only joints without plain positions are counted by what they turned"

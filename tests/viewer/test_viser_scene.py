@@ -7,7 +7,7 @@ from kinloop import viewer
 from kinloop.model import Geometry
 from kinloop.spatial.rotation import quaternion_rotation
 from kinloop.viewer.body_shapes import Shape
-from kinloop.viewer.viser_scene import Scene, draw
+from kinloop.viewer.viser_scene import Scene, draw, put
 from kinloop.viewer.viser_server import running_server
 
 from .recorded_page import messages, nodes
@@ -67,3 +67,42 @@ def test_shapes_are_drawn_in_their_sizes():
              paper.drawn.items()}  # fmt: skip
     found = {name: tuple(x for x in named.values() if x is not None) for name, named in sizes.items()}
     assert found == {"box": ((1, 2, 3),), "sphere": (4,), "cylinder": (5, 6), "ellipsoid": (1.0, (7, 8, 9))}
+
+
+class Node:
+    """A node that counts what it is told."""
+
+    def __init__(self, position, wxyz):
+        self.told: list[str] = []
+        self.position, self.wxyz = np.array(position), np.array(wxyz)
+        self.told.clear()
+
+    def __setattr__(self, name, value):
+        self.__dict__[name] = value
+        if name != "told":
+            self.told.append(name)
+
+
+def test_what_stays_needs_no_message():
+    here, turn = np.array([0.3, -0.2, 0.1]), np.array([0.6, 0.0, 0.8, 0.0])
+    node = Node(here, turn)
+    put(node, here + 1e-9, turn)
+    assert node.told == []
+    put(node, -here, turn)
+    assert node.told == ["position"] and np.array_equal(node.position, -here)
+    put(node, -here, -turn)
+    assert node.told == ["position", "wxyz"] and np.array_equal(node.wxyz, -turn)
+
+
+def test_forces_that_are_none_are_arrows_in_space_that_nobody_sees():
+    with running_server() as server:
+        scene = Scene(server.scene, kl.robots.load("double_pendulum"))
+        scene.push(np.zeros((2, 3)), np.zeros((2, 3)))
+        assert scene.arrows.points.shape == (1, 2, 3) and not scene.arrows.visible
+
+
+def test_axes_of_frames_are_a_tenth_of_the_robot():
+    with running_server() as server:
+        scene = Scene(server.scene, kl.robots.load("double_pendulum"), axes=True)
+        for node in scene.bodies:
+            assert node.show_axes and np.isclose(node.axes_length, 0.1 * scene.look.size)
