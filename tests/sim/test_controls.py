@@ -113,3 +113,20 @@ def test_the_time_goes_on_when_a_row_has_stopped():
 
     run = sim.rollout(np.zeros((2, 1)), None, control, steps=4)
     assert run.diverged.tolist() == [False, True] and np.allclose(seen, [0.0, 0.01, 0.02, 0.03])
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit", "rk4", "adaptive"])
+@pytest.mark.parametrize("rows", [1, 2])
+def test_what_a_function_writes_into_its_state_moves_nothing(integrator, rows):
+    sim = Simulator(pendulum(), 1e-3, integrator=integrator)
+
+    def rude(t, state):
+        for x in (state.q, state.qd, state.memory, state.t, state.status, state.pace):
+            x[...] = 0
+        return np.full((rows, 1), 0.3)
+
+    start = np.full((rows, 1), 0.5)
+    want = sim.rollout(start, None, lambda t, state: np.full((rows, 1), 0.3), steps=20)
+    found = sim.rollout(start, None, rude, steps=20)
+    np.testing.assert_array_equal(found.q, want.q)
+    assert np.all(found.status == 1)

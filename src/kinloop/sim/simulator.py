@@ -252,7 +252,7 @@ def _rows(*given: Array) -> tuple[Array, ...]:
     rows = counts.pop()
     if counts or not rows or any(x.ndim > 2 for x in given):
         shapes = " and ".join(str(x.shape) for x in given)
-        raise ShapeError(f"states are one row or as many rows of positions as of velocities, received {shapes}")
+        raise ShapeError(f"states are one row or more, as many of positions as of velocities, received {shapes}")
     out = tuple(np.empty((rows, x.shape[-1])) for x in given)
     for mine, x in zip(out, given, strict=True):
         mine[:] = x

@@ -74,7 +74,8 @@ def run_one(
             now = [x.copy() for x in batch.state] if state.h == dt else None
         else:
             now = after
-            state = following(state, now[0], now[1], np.array([t]), now[3])
+            # the function gets arrays of its own: what it writes there moves nothing
+            state = following(state, now[0].copy(), now[1].copy(), np.array([t]), now[3].copy())
             recorder.take(k, now[0], now[1], single.records)
         if progress is not None:
             progress(k + 1, steps)
