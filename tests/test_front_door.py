@@ -19,6 +19,7 @@ from helpers import assert_enough
 import kinloop as kl
 from kinloop import front_door
 from kinloop.algorithms.quantities import QUANTITIES
+from kinloop.algorithms.trees.reactions import named
 from kinloop.compiler.run import builtin
 from kinloop.errors import KinloopError, NonFiniteInput, SingularConfiguration
 
@@ -50,10 +51,13 @@ def careful(robot: kl.Robot, quantity: str, q: Any, v: Any, tau: Any) -> Any:
     """The same the careful way."""
     entry, given = QUANTITIES[quantity], {"q": q, "v": v, "tau": tau, "a": tau, "f": np.arange(6.0)}
     frames = {"": [], "one": [robot.body_names[-1]], "many": [robot.body_names[-1], robot.body_names[0]]}[entry.frames]
-    return robot._door.compute(quantity, [given[name] for name in entry.inputs], frames=frames)
+    found = robot._door.compute(quantity, [given[name] for name in entry.inputs], frames=frames)
+    return named(robot.tree, *found) if quantity == "reactions" else found
 
 
 def same(x: Any, y: Any) -> bool:
+    if isinstance(x, dict):
+        return list(x) == list(y) and all(map(same, x.values(), y.values()))
     if isinstance(x, tuple):
         return len(x) == len(y) and all(map(same, x, y))
     return type(x) is type(y) is np.ndarray and x.shape == y.shape and x.tobytes() == y.tobytes()

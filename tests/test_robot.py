@@ -68,6 +68,21 @@ def test_kernels_equal_the_numpy_path_for_every_quantity_and_method(name):
                 assert_agree(a, b, cond, f"{name} {quantity} {method}", scale=1e-12)
 
 
+def test_reactions_have_the_axes_of_a_batch(leg):
+    rng = np.random.default_rng(3)
+    states = [leg.random_state(rng) for _ in range(6)]
+    Q, V, tau = np.array([s[0] for s in states]), np.array([s[1] for s in states]), rng.normal(size=leg.nv)
+    push = rng.normal(size=(len(leg.body_names), 6))
+    batch = leg.reactions(Q.reshape(2, 3, -1), V.reshape(2, 3, -1), tau, push)
+    for k, (q, v) in enumerate(states):
+        one, at = leg.reactions(q, v, tau, push), divmod(k, 3)
+        assert list(one.joints) == leg.joint_names and set(one.loops) | set(one.transmissions) == set(leg.loop_names)
+        for found, wrenches in ((one.joints, batch.joints), (one.loops, batch.loops)):
+            assert all(np.array_equal(wrenches[name][at], f) and f.shape == (6,) for name, f in found.items())
+        for name, forces in one.transmissions.items():
+            assert all(np.array_equal(batch.transmissions[name][x][at], f) for x, f in forces.items())
+
+
 def test_batches_equal_single_states_bit_for_bit(leg):
     rng = np.random.default_rng(1)
     states = [leg.random_state(rng) for _ in range(7)]

@@ -16,7 +16,7 @@ from kinloop.algorithms.constrained.motion_constraints import Constraints
 from kinloop.algorithms.requests import ask
 from kinloop.algorithms.trees.articulated import check_regular, is_solid
 from kinloop.algorithms.trees.kinematics import FrameAt, find_frame
-from kinloop.algorithms.trees.reactions import Reactions, reactions
+from kinloop.algorithms.trees.reactions import Reactions, named
 from kinloop.clusters import ClusterTree, grow, neutral, random_closed
 from kinloop.clusters.closing import TOLERANCE
 from kinloop.compiler import Kernel
@@ -256,10 +256,8 @@ class Robot:
         return self._one("delassus_solve", q, x, method=method, constraints=constraints)
 
     def reactions(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None) -> Reactions:
-        """Wrenches in all tree joints and loops under tau; one state."""
-        a = self.forward_dynamics(q, v, tau, f_ext)
-        q, v, tau = (np.asarray(x, dtype=float) for x in (q, v, tau))
-        return reactions(self.tree, q, v, a, tau, None if f_ext is None else np.asarray(f_ext, dtype=float))
+        """Wrenches in all tree joints and loops under tau, by name."""
+        return named(self.tree, *self._answers["reactions"](q, v, tau, None, f_ext))
 
     # --- kinematics and energy
 

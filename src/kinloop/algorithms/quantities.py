@@ -23,6 +23,7 @@ from kinloop.algorithms.trees.cluster_crba import cluster_crba
 from kinloop.algorithms.trees.cluster_efpa import cluster_efpa, force_response
 from kinloop.algorithms.trees.cluster_rnea import bias_force, cluster_rnea
 from kinloop.algorithms.trees.kinematics import FrameAt
+from kinloop.algorithms.trees.reactions import reactions
 from kinloop.algorithms.witnesses import approximate, dense_constrained, dense_kkt
 from kinloop.algorithms.witnesses.constrained_efpa import constrained_efpa
 from kinloop.algorithms.witnesses.efpa import efpa, efpa_solve
@@ -155,6 +156,13 @@ QUANTITIES: dict[str, Quantity] = {
         ("q", "v", "a"),
         ("dtau_dq", "dtau_dv", "dtau_da"),
         {"graph": Method(derivatives.inverse_dynamics_derivatives)},
+        motion=True,
+    ),
+    "reactions": Quantity(
+        ("q", "v", "tau"),
+        ("joints", "loops", "transmissions"),
+        {"newton_euler": Method(reactions)},
+        forces=True,
         motion=True,
     ),
     "spanning_jacobian": Quantity(("q",), ("G",), {"chart": Method(lambda tree, q: tree.spanning_jacobian(q))}),

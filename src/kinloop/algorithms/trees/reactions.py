@@ -9,20 +9,23 @@ these on, Newton's law from the leaves inward gives what each tree joint transmi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from kinloop.algorithms.trees.body_forces import body_bias
+from kinloop.algorithms.trees.cluster_aba import cluster_aba
 from kinloop.algorithms.trees.cluster_rnea import joint_wrenches
 from kinloop.algorithms.trees.kinematics import body_accelerations, motion, spanning_accelerations, world_poses
-from kinloop.clusters import ClusterTree
-from kinloop.model import stacked_rows
+from kinloop.clusters import Cluster, ClusterTree
+from kinloop.linear import join, shortest_solution, solve
+from kinloop.model import LoopClosure
 from kinloop.scalar import Array
 
 
 class Reactions(NamedTuple):
-    """Wrenches [N m, N] by name.
+    """Wrenches [N m, N] by name, of one state or with the leading axes of a batch.
 
     `joints`: on the child, through its tree joint, in the child's frame. `loops`: on the successor,
     through the loop, in the successor's frame (its predecessor feels the opposite). `transmissions`:
@@ -34,9 +37,40 @@ class Reactions(NamedTuple):
     transmissions: dict[str, dict[str, Array]]
 
 
-def reactions(tree: ClusterTree, q: Array, v: Array, a: Array, tau: Array, f_ext: Array | None = None) -> Reactions:
-    """Wrenches of all joints and loops in the motion (q, v, a) under tau at the independent joints."""
+def named(tree: ClusterTree, joints: Array, loops: Array, transmissions: Array) -> Reactions:
+    """What `reactions` returns, for one state or a batch, by the names of joints, loops and coordinates."""
+    names: _Names = tree.once(_names)
+    if joints.ndim > 2:
+        joints, loops = np.moveaxis(joints, -2, 0), np.moveaxis(loops, -2, 0)
+    by_part = {part: {name: transmissions[..., k] for name, k in at.items()} for part, at in names.transmissions}
+    return Reactions(dict(zip(names.joints, joints, strict=True)), dict(zip(names.loops, loops, strict=True)), by_part)
+
+
+class _Names(NamedTuple):
+    """Names of the rows of `reactions`; for each transmission its coordinates and the places of their forces."""
+
+    joints: list[str]
+    loops: list[str]
+    transmissions: list[tuple[str, dict[str, int]]]
+
+
+def _names(tree: ClusterTree) -> _Names:
     top = tree.top
+    parts, transmissions, at = [p for c in tree for p in c.parts], [], 0
+    for part in parts:
+        if part.ends is None:
+            coordinates = [top.coordinates[d] for d in part.rows(top, top.neutral()).dofs]
+            transmissions.append((part.name, {name: at + k for k, name in enumerate(coordinates)}))
+            at += len(coordinates)
+    return _Names([j.name for j in top.joints], [p.name for p in parts if p.ends is not None], transmissions)
+
+
+def reactions(
+    tree: ClusterTree, q: Array, v: Array, tau: Array, f_ext: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """Wrenches in the motion under tau at the independent joints: of joints and of loops, a row for each, and what
+    transmissions put on coordinates, one after the other."""
+    top, a = tree.top, cluster_aba(tree, q, v, tau, f_ext)
     kin = motion(tree, q, v, turning=range(len(top)))
     acc = body_accelerations(tree, kin, a)
     p = body_bias(top, kin.v, q, None)
@@ -44,49 +78,50 @@ def reactions(tree: ClusterTree, q: Array, v: Array, a: Array, tau: Array, f_ext
     if f_ext is not None:
         net = [f - x for f, x in zip(net, f_ext, strict=True)]
     cut = joint_wrenches(tree, kin, net)
-    missing = np.concatenate([kin.S[i].T @ f for i, f in enumerate(cut)])
+    missing = join([S.T @ f for S, f in zip(kin.S, cut, strict=True)])
     missing = missing + top.armature * spanning_accelerations(tree, kin, a)
-    missing[tree.independent_dofs] -= tau
-    loops: dict[str, Array] = {}
-    transmissions: dict[str, dict[str, Array]] = {}
-    for name, multipliers in _multipliers(tree, q, missing).items():
-        part = next(x for x in top.mechanism.closures if x.name == name)
-        rows = part.rows(top, q)
-        basis = part.wrench_basis(top, q)
-        if part.ends is not None and basis is not None:
-            loops[name], given = _loop_wrench(tree, q, part.ends, basis, multipliers)
-            net = [f - given[i] if i in given else f for i, f in enumerate(net)]
-        else:
-            force = rows.K.T @ multipliers
-            names = [top.coordinates[d] for d in rows.dofs]
-            transmissions[name] = {n: np.asarray(f) for n, f in zip(names, force, strict=True)}
-    wrenches = joint_wrenches(tree, kin, net)
-    return Reactions({j.name: f for j, f in zip(top.joints, wrenches, strict=True)}, loops, transmissions)
-
-
-def _multipliers(tree: ClusterTree, q: Array, missing: Array) -> dict[str, Array]:
-    """The shortest multipliers of each constraint that explain the missing joint forces."""
-    out: dict[str, Array] = {}
+    missing[tree.independent_dofs] = missing[tree.independent_dofs] - tau
+    loops: list[Array] = []
+    transmissions: list[Array] = []
     for c in tree:
-        if not c.parts:
-            continue
-        K = stacked_rows(tree.top, c.parts, c.dofs, q).K
-        U, s, Vt = np.linalg.svd(K, full_matrices=False)
-        r = len(c.chart.rows)
-        multipliers = U[:, :r] @ ((Vt[:r] @ missing[list(c.dofs)]) / s[:r])
-        at = 0
-        for part in c.parts:
-            n = len(part.rows(tree.top, q).phi)
-            out[part.name] = multipliers[at : at + n]
-            at += n
-    return out
+        for part, multipliers in _multipliers(tree, c, q, missing[list(c.dofs)]):
+            if part.ends is None:
+                transmissions.append(part.rows(top, q).K.T @ multipliers)
+                continue
+            wrench, given = _loop_wrench(tree, q, part, multipliers)
+            loops.append(wrench)
+            net = [f - given[i] if i in given else f for i, f in enumerate(net)]
+    return _stacked(joint_wrenches(tree, kin, net)), _stacked(loops), join(transmissions)
 
 
-def _loop_wrench(
-    tree: ClusterTree, q: Array, ends: tuple[str, str], basis: Array, multipliers: Array
-) -> tuple[Array, dict[int, Array]]:
+def _stacked(wrenches: Sequence[Array]) -> Array:
+    return np.array(wrenches) if wrenches else np.zeros((0, 6))
+
+
+def _multipliers(tree: ClusterTree, c: Cluster, q: Array, missing: Array) -> list[tuple[LoopClosure, Array]]:
+    """The shortest multipliers of each closure of a cluster that explain its missing joint forces.
+
+    Only the chart's dependent columns of K^T lambda are solved for; the others follow, since the motion is known.
+    """
+    if not c.parts:
+        return []
+    K, chart = tree.rows(c, q).K, c.chart
+    if len(chart.rows) < len(K):
+        multipliers = shortest_solution(K[:, list(chart.dependent)].T, missing[list(chart.dependent)])
+    else:
+        multipliers, left = np.zeros(len(K), dtype=np.result_type(K, missing)), missing
+        for rows, columns in reversed(chart.blocks):
+            r, own = list(rows), list(columns)
+            multipliers[r] = solve(K[np.ix_(r, own)].T, left[own].reshape(-1, 1))[:, 0]
+            left = left - K[r].T @ multipliers[r]
+    sizes = [len(part.rows(tree.top, q).phi) for part in c.parts]
+    return list(zip(c.parts, np.split(multipliers, np.cumsum(sizes)[:-1]), strict=True))
+
+
+def _loop_wrench(tree: ClusterTree, q: Array, part: LoopClosure, multipliers: Array) -> tuple[Array, dict[int, Array]]:
     """The wrench of a loop on its successor, and what it gives each of its bodies, by number; the world left out."""
-    top = tree.top
+    top, basis, ends = tree.top, part.wrench_basis(tree.top, q), part.ends
+    assert basis is not None and ends is not None
     poses = world_poses(top, q)
     i, j = (top.body_index[end] for end in ends)
     nca, _, _ = top.paths(i, j)
