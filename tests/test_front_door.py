@@ -60,7 +60,12 @@ def same(x: Any, y: Any) -> bool:
         return list(x) == list(y) and all(map(same, x.values(), y.values()))
     if isinstance(x, tuple):
         return len(x) == len(y) and all(map(same, x, y))
-    return type(x) is type(y) is np.ndarray and x.shape == y.shape and x.tobytes() == y.tobytes()
+    return (
+        type(x) is type(y)
+        and isinstance(x, np.ndarray | np.float64)
+        and x.shape == y.shape
+        and x.tobytes() == y.tobytes()
+    )
 
 
 @pytest.fixture
@@ -221,7 +226,7 @@ def test_frames_are_remembered_within_bounds(monkeypatch):
         for name in robot.frame_names:
             assert same(robot.frame_pose(q, name), expected[name])
             assert same(robot.frame_pose(q, name), expected[name])
-            assert sum(map(len, robot._door._of_frames.values())) <= 3
+            assert sum(map(len, robot._door._doors.values())) <= 3
 
 
 def test_many_threads_share_a_robot():
@@ -292,3 +297,234 @@ def test_a_call_costs_little_more_than_the_kernel():
         for call in ("kernel(q, v, tau, a)", "robot.forward_dynamics(q, v, tau)")
     ]
     assert best[1] - best[0] < 1.5e-6
+
+
+# --- rows, options, constraints
+
+
+def rows_of(robot: kl.Robot, n: int, seed: int) -> tuple[Any, Any, Any]:
+    return tuple(np.stack(x) for x in zip(*(state(robot, seed + k) for k in range(n)), strict=True))
+
+
+def test_from_the_second_batch_on_rows_go_to_machine_code_at_once(robot, request):
+    first, second = rows_of(robot, 5, 0), rows_of(robot, 70, 5)
+    for call in calls(robot, *first).values():
+        call()
+    expected = {name: careful(robot, name, *second) for name in calls(robot, *first)}
+    shared = {name: careful(robot, name, second[0], second[1][0], second[2]) for name in expected}
+    request.getfixturevalue("no_careful_way")
+    for name, call in calls(robot, *second).items():
+        assert same(call(), expected[name]), name
+    for name, call in calls(robot, second[0], second[1][0], second[2]).items():
+        assert same(call(), shared[name]), name
+
+
+def test_rows_have_the_errors_of_the_careful_way(robot):
+    Q, V, T = rows_of(robot, 5, 0)
+    for call in calls(robot, Q, V, T).values():
+        call()
+    refused = 0
+    for row, what in ((0, np.nan), (4, 1e13), (2, np.inf)):
+        for k in range(3):
+            wrong = [x.copy() for x in (Q, V, T)]
+            wrong[k][row, -1] = what
+            for name, call in calls(robot, *wrong).items():
+                expected = error_of(lambda name=name, wrong=wrong: careful(robot, name, *wrong))
+                assert error_of(call) == expected, name
+                refused += bool(expected)
+    opened = Q.copy()
+    opened[3] += 0.3
+    for name, call in calls(robot, opened, V, T).items():
+        expected = error_of(lambda name=name: careful(robot, name, opened, V, T))
+        assert error_of(call) == expected, name
+        refused += "of row 3" in expected
+    for wrong in ((Q[:4], V, T), (Q, V[:, :-1], T), (Q[:, :-1], V, T)):
+        for name, call in calls(robot, *wrong).items():
+            assert error_of(call) == error_of(lambda name=name, wrong=wrong: careful(robot, name, *wrong)), name
+    assert_enough(refused, 100, "batches refused")
+
+
+def optional(robot: kl.Robot, q: Any, v: Any, tau: Any, push: Any) -> dict[str, Callable[[], Any]]:
+    """Calls with methods and external wrenches."""
+    frames = (robot.body_names[-1],)
+    return {
+        "forces": lambda: robot.forward_dynamics(q, v, tau, push),
+        "inverse": lambda: robot.inverse_dynamics(q, v, tau, f_ext=push),
+        "bias": lambda: robot.bias_force(q, v, push),
+        "reactions": lambda: robot.reactions(q, v, tau, push),
+        "projection": lambda: robot.forward_dynamics(q, v, tau, method="projection"),
+        "both": lambda: robot.forward_dynamics(q, v, tau, push, "projection"),
+        "projected_rnea": lambda: robot.inverse_dynamics(q, v, tau, method="projected_rnea"),
+        "osim": lambda: robot.inverse_osim(q, frames, "projected_osim"),
+        "crba": lambda: robot.mass_matrix(q, "cluster_crba"),
+        "by name": lambda: robot.compute("forward_dynamics", q, v, tau, method="projection", f_ext=push),
+        "frames by name": lambda: robot.compute("inverse_osim", q, frames=frames, method="projected_osim"),
+    }
+
+
+def test_options_go_to_machine_code_at_once_too(robot, request):
+    push = np.random.default_rng(0).normal(size=(len(robot.body_names), 6))
+    one, more = state(robot, 0), rows_of(robot, 6, 1)
+    pushes = push + np.arange(6.0)[:, None, None]
+    plain = kl.Robot.from_tree(robot.tree, backend="numpy")
+    first = {name: call() for name, call in optional(robot, *one, push).items()}
+    batch = {name: call() for name, call in optional(robot, *more, pushes).items()}
+    for name, call in optional(plain, *one, push).items():
+        close_to(first[name], call(), name)
+    request.getfixturevalue("no_careful_way")
+    for given, expected in (((*one, push), first), ((*more, pushes), batch)):
+        for name, call in optional(robot, *given).items():
+            assert same(call(), expected[name]), name
+    last = {name: call() for name, call in optional(robot, *(x[5] for x in more), pushes[5]).items()}
+    for name in ("forces", "both", "osim", "by name"):
+        assert np.array_equal(last[name], batch[name][5]), name
+
+
+def close_to(x: Any, y: Any, what: str) -> None:
+    if isinstance(x, dict):
+        x, y = tuple(x.values()), tuple(y.values())
+    if isinstance(x, tuple):
+        for a, b in zip(x, y, strict=True):
+            close_to(a, b, what)
+        return
+    np.testing.assert_allclose(x, y, rtol=1e-7, atol=1e-7, err_msg=what)
+
+
+def test_options_have_the_errors_of_the_careful_way(robot):
+    q, v, tau = state(robot, 0)
+    n = len(robot.body_names)
+    good = np.zeros((n, 6))
+    for _ in range(2):
+        robot.forward_dynamics(q, v, tau, good)
+    for wrong, message in (
+        (np.zeros(6 * n), rf"f_ext must have shape \(..., {n}, 6\), one wrench per body, received \({6 * n},\)"),
+        (np.zeros((n + 1, 6)), "f_ext must have shape"),
+        (np.zeros((6, n)) if n != 6 else np.zeros(3), "f_ext must have shape"),
+        (np.full((n, 6), np.nan), "f_ext is nan at index 0; give finite numbers"),
+        (np.full((n, 6), 1e101), "f_ext is 1e"),
+    ):
+        with pytest.raises(KinloopError, match=message):
+            robot.forward_dynamics(q, v, tau, wrong)
+    assert same(robot.forward_dynamics(q, v, tau, good.tolist()), robot.forward_dynamics(q, v, tau, good))
+    with pytest.raises(KinloopError, match="external forces"):
+        robot.compute("mass_matrix", q, f_ext=good)
+
+
+def held(robot: kl.Robot, number: float = 0.0) -> list[Any]:
+    row = np.zeros((1, 6))
+    row[0, 4] = 1.0
+    return [kl.Rows(robot.body_names[-1], row, [number] if number else None)]
+
+
+def under(robot: kl.Robot, q: Any, v: Any, tau: Any, constraints: Any, push: Any = None) -> dict[str, Any]:
+    """Calls under constraints."""
+    x = np.ones(1) if q.ndim == 1 else np.ones((len(q), 1))
+    return {
+        "constrained_dynamics": lambda: robot.constrained_dynamics(q, v, tau, constraints),
+        "pushed": lambda: robot.constrained_dynamics(q, v, tau, constraints, f_ext=push),
+        "by ltl": lambda: robot.constrained_dynamics(q, v, tau, constraints, "ltl"),
+        "soft": lambda: robot.constrained_dynamics(q, v, tau, constraints, "pv_soft", compliance=1e-3),
+        "delassus": lambda: robot.delassus(q, constraints),
+        "by efpa": lambda: robot.delassus(q, constraints, "efpa"),
+        "delassus_solve": lambda: robot.delassus_solve(q, constraints, x),
+        "by name": lambda: robot.compute("constrained_dynamics", q, v, tau, constraints=constraints),
+    }
+
+
+def test_constraints_go_to_machine_code_at_once(request):
+    robot = kl.Robot(kl.robots.mechanism("tello"))
+    plain = kl.Robot.from_tree(robot.tree, backend="numpy")
+    one, more = state(robot, 0), rows_of(robot, 6, 1)
+    push = np.random.default_rng(0).normal(size=(len(robot.body_names), 6))
+    kinds = {"none": held(robot), "number": held(robot, 0.3), "one": kl.Rows(robot.body_names[3], np.eye(6)[:1], [0.1])}
+    first = {k: {name: call() for name, call in under(robot, *one, c, push).items()} for k, c in kinds.items()}
+    batch = {k: {name: call() for name, call in under(robot, *more, c, push).items()} for k, c in kinds.items()}
+    for k, c in kinds.items():
+        for name, call in under(plain, *one, c, push).items():
+            close_to(first[k][name], call(), f"{k} {name}")
+    other = {name: call() for name, call in under(plain, *one, held(robot, 0.7), push).items()}
+    request.getfixturevalue("no_careful_way")
+    for k, c in kinds.items():
+        for given, expected in ((one, first), (more, batch)):
+            for name, call in under(robot, *given, c, push).items():
+                assert same(call(), expected[k][name]), (k, name)
+    for name, call in under(
+        robot, *one, held(robot, 0.7), push
+    ).items():  # of a kind that is known, with its own number
+        close_to(call(), other[name], name)
+    assert not same(first["number"]["constrained_dynamics"], first["none"]["constrained_dynamics"])
+
+
+def test_constraints_have_the_errors_and_the_care_they_had():
+    robot = kl.Robot(kl.robots.mechanism("tello"))
+    q, v, tau = state(robot, 0)
+    row = np.eye(6)[4:5]
+    body = robot.body_names[-1]
+    together = [kl.Rows(body, row, [1.0]), kl.Rows(body, row, [1.0])]  # redundant, and of one mind
+    against = [kl.Rows(body, row, [1.0]), kl.Rows(body, row, [2.0])]
+    a, multipliers = robot.constrained_dynamics(q, v, tau, together)
+    best, _ = robot.constrained_dynamics(q, v, tau, against, on_conflict="least_squares")
+    for _ in range(3):
+        assert same(robot.constrained_dynamics(q, v, tau, together), (a, multipliers))
+        with pytest.raises(kl.errors.ConflictingConstraints, match="asks for an acceleration that misses by"):
+            robot.constrained_dynamics(q, v, tau, against)
+        assert same(robot.constrained_dynamics(q, v, tau, against, on_conflict="least_squares")[0], best)
+        for wrong, message in (
+            (lambda: robot.constrained_dynamics(q, v, tau, together, on_conflict="never"), "on_conflict 'never'"),
+            (lambda: robot.constrained_dynamics(q, v, tau, together, "none"), "method 'none'"),
+            (lambda: robot.constrained_dynamics(q + 0.1, v, tau, together), "open|norm"),
+            (lambda: robot.constrained_dynamics(q, v * np.nan, tau, together), "v is nan"),
+            (lambda: robot.constrained_dynamics(q, v, tau, [kl.Point("nowhere")]), "'nowhere'"),
+            (lambda: robot.constrained_dynamics(q, v, tau, ["x"]), "is not a motion constraint"),
+            (lambda: robot.delassus_solve(q, together, np.ones(3)), "x must have shape"),
+            (lambda: robot.compute("delassus", q, constraints=together, frames=["x"]), "takes no frames"),
+            (lambda: robot.compute("delassus", q, constraints=together, f_ext=np.zeros(6)), "takes no external forces"),
+        ):
+            with pytest.raises(KinloopError, match=message):
+                wrong()
+    listed = robot.constrained_dynamics(q.tolist(), v.tolist(), tau.tolist(), (x for x in together))
+    assert same(listed, (a, multipliers))
+
+
+def test_constraints_are_remembered_within_bounds(monkeypatch):
+    monkeypatch.setattr(front_door, "KEPT", 3)
+    robot = kl.Robot(kl.robots.mechanism("four_bar"))
+    q = state(robot, 0)[0]
+    for number in range(1, 12):
+        robot.delassus(q, held(robot, float(number)))
+        assert len(robot._door._placed) <= 3 and len(robot._door._doors["delassus"]) == 1
+
+
+def test_who_writes_own_constraints_has_them_asked_every_time():
+    class Moody(kl.Rows):
+        asked = 0
+
+        def numbers(self) -> Any:
+            type(self).asked += 1
+            return super().numbers()
+
+    robot = kl.Robot(kl.robots.mechanism("four_bar"))
+    q, constraint = state(robot, 0)[0], Moody(robot.body_names[-1], np.eye(6)[4:5] * 0.5)
+    counts = []
+    for _ in range(3):
+        robot.delassus(q, constraint)
+        counts.append(Moody.asked)
+    assert counts[0] < counts[1] < counts[2]
+
+
+def test_options_and_rows_cost_little():
+    """At most 1 us on an idle machine, besides what is computed; three times that, for a busy one."""
+    robot = kl.Robot(kl.robots.mechanism("four_bar"))
+    q, v, tau = state(robot, 0)
+    push, c = np.ones((len(robot.body_names), 6)), held(robot)
+    names = {"robot": robot, "q": q, "v": v, "tau": tau, "push": push, "c": c, "Q": np.stack([q] * 4)}
+    for call in (
+        "robot.forward_dynamics(q, v, tau, push)",
+        "robot.forward_dynamics(q, v, tau, method='projection')",
+        "robot.delassus(q, c)",
+        "robot.constrained_dynamics(q, v, tau, c)",
+        "robot.mass_matrix(Q)",
+        "robot.check_closed(q)",
+    ):
+        exec(call, names), exec(call, names)
+        assert min(timeit.repeat(call, globals=names, number=200, repeat=60)) / 200 < 4e-6, call

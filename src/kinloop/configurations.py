@@ -1,8 +1,8 @@
 """Configurations of a robot: kernels that step, close and compare them, and the search on numbers behind these.
 
 A kernel that cannot vouch for what it found says so by a first number that is not finite. Only such rows of a batch are
-searched for in Python (`kinloop.clusters.closing`), which also explains what is wrong with a row. One state in ready
-arrays is answered by a guarded builtin, as everything at the front door (`kinloop.front_door`).
+searched for in Python (`kinloop.clusters.closing`), which also explains what is wrong with a row. Each has a door
+(`kinloop.doors`), as everything that a robot is asked for.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from kinloop.algorithms.trees import positions
 from kinloop.clusters.assembly import close
 from kinloop.clusters.closing import CONVERGED, TOLERANCE, close_step
 from kinloop.clusters.framing import shortest
-from kinloop.compiler import Kernel
+from kinloop.compiler import Kernel, guarded_check
+from kinloop.doors import Door, Guarded
 from kinloop.inputs import checked, checked_number, largest
 from kinloop.kernels import KEPT, Computed, Interpreted, Kernels, rowwise
 from kinloop.scalar import Array
@@ -44,18 +45,29 @@ class Configurations:
     def __init__(self, kernels: Kernels, states: StateCheck) -> None:
         self._kernels, self._states, self._tree = kernels, states, kernels.tree
         self.durations = Durations()
-        careful: list[Any] = [self.integrate, self.close, self.difference, self.loop_error, self.loop_jacobian]
-        self.answers: dict[str, Callable[..., Array]] = {call.__name__: partial(self._first, call) for call in careful}
+        self.answers: dict[str, Callable[..., Array]] = {}
+        inputs = {"integrate": 3, "close": 1, "difference": 2, "loop_error": 1, "loop_jacobian": 2, "check_closed": 1}
+        for name, count in inputs.items():
+            announce = partial(self.answers.__setitem__, name)
+            door = Door(getattr(self, name), [1] * count, partial(self._opening, name), announce)
+            self.answers[name] = door.call
 
-    def _first(self, careful: Callable[..., Array], *given: Any) -> Array:
-        """The careful way, before which a builtin stands once it answered for one state."""
-        result, name = careful(*given), careful.__name__
-        if all(np.ndim(x) == 1 for x in given):
-            kernel, judge = getattr(self, f"_{name}"), self._states.guard() if name == "loop_jacobian" else None
-            self.answers[name] = careful
-            if isinstance(kernel, Kernel) and not isinstance(judge, Interpreted):
-                self.answers[name] = kernel.guarded(careful, [*map(largest, kernel.inputs)], judge, judged=2)
-        return result
+    def _opening(self, name: str) -> Guarded | None:
+        """What makes builtins for a kernel, and such that look at q and compute nothing."""
+        if name == "check_closed":
+            n, faults = self._tree.top.nq, self._states.faults
+            if not self._kernels.compiles or isinstance(faults, Interpreted):
+                return None
+            return lambda other, rows: guarded_check(other, n, largest("q"), faults, judged=1, rows=rows)
+        kernel, judge = getattr(self, f"_{name}"), self._states.guard() if name == "loop_jacobian" else None
+        if not isinstance(kernel, Kernel) or isinstance(judge, Interpreted):
+            return None
+        limits = [*map(largest, kernel.inputs)]
+        return lambda other, rows: kernel.guarded(other, limits, judge, judged=2, rows=rows)
+
+    def check_closed(self, q: ArrayLike, tolerance: float = TOLERANCE) -> None:
+        """An error if a loop stands open by more than `tolerance`, or a quaternion is not of unit length."""
+        self._states.closed(checked("q", q, self._tree.top.nq), tolerance)
 
     def integrate(self, q: ArrayLike, v: ArrayLike, dt: Array) -> Array:
         """The closed configuration reached from q by the velocity v in time dt (1,)."""

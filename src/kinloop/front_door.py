@@ -1,9 +1,7 @@
-"""What the methods of a robot call: for each quantity a builtin that answers at once, and the careful way behind it.
+"""What the methods of a robot call: for every quantity a door (`kinloop.doors`), with the careful way behind it.
 
-The careful way checks the arrays, asks for the kernel, judges the state and looks at the results, in Python. After it
-has answered a request for one state, the kernel's guarded builtin (`kinloop.compiler.Kernel.guarded`) stands before
-it: that sees to the same things inside one native call, and sends to the careful way whatever it cannot vouch for,
-which then explains what is wrong, or takes lists, batches, other dtypes, methods and external wrenches as they come.
+A quantity by itself has a door of its own; so has each choice of frames, of a method and of external wrenches, and each
+kind of constraints, whose numbers are inputs.
 """
 
 from __future__ import annotations
@@ -12,15 +10,19 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from kinloop.algorithms.constrained.motion_constraints import Constraints
+from kinloop.algorithms.constrained.motion_constraints import (
+    Constraints,
+    MotionConstraint,
+    all_numbers,
+    with_numbers,
+)
 from kinloop.algorithms.quantities import QUANTITIES
-from kinloop.algorithms.requests import ask
+from kinloop.algorithms.requests import Request, ask, input_sizes
 from kinloop.compiler import Kernel
-from kinloop.constrained_motion import constrained_dynamics
+from kinloop.constrained_motion import CONFLICT, constrained_dynamics
+from kinloop.doors import Door, Guarded
 from kinloop.inputs import checked_inputs, largest
-from kinloop.kernels import KEPT, Interpreted, Kernels
+from kinloop.kernels import KEPT, Interpreted, Kernels, is_own
 from kinloop.scalar import Array
 from kinloop.states import StateCheck
 
@@ -29,31 +31,63 @@ if TYPE_CHECKING:
 
 Frames = str | tuple[str, ...]
 
+HIDDEN = (CONFLICT, 0.5)
+"""Limits of what motion under constraints gives besides accelerations and multipliers: the residual, which conflicts
+at no accelerations below this, and how many rows were lost, which is a whole number."""
+
 
 class FrontDoor:
-    """Everything a robot is asked for, by the names of quantities: `answers["forward_dynamics"](q, v, tau)`.
-
-    Behind the inputs of a quantity may stand a method and external wrenches, None for none.
-    """
+    """Everything a robot is asked for, by the names of quantities: `answers["forward_dynamics"](q, v, tau)`."""
 
     def __init__(self, kernels: Kernels, states: StateCheck) -> None:
         self._kernels, self._states = kernels, states
-        self.answers = {
-            name: self._first(name, ())
-            for name, entry in QUANTITIES.items()
-            if not entry.frames and not entry.constraints
-        }
-        self._of_frames: dict[str, dict[Frames, Callable[..., Array]]] = {
-            name: {} for name, entry in QUANTITIES.items() if entry.frames
-        }
+        self._doors: dict[str, dict[Any, Door]] = {name: {} for name in QUANTITIES}
+        self._placed: dict[Any, tuple[Door, tuple[Array, ...]]] = {}
+        self.answers: dict[str, Callable[..., Array]] = {}
+        for name, entry in QUANTITIES.items():
+            if not entry.frames and not entry.constraints:
+                self.answers[name] = self._plain(name, (), partial(self.answers.__setitem__, name)).call
 
     def of_frames(self, quantity: str, frames: Sequence[str]) -> Callable[..., Array]:
         """What answers for a quantity of a frame, or of several."""
         names = frames if type(frames) is str else tuple(frames)
         try:
-            return self._of_frames[quantity][names]
+            return self._doors[quantity][names].call
         except KeyError:
-            return self._first(quantity, names)
+            return self._kept(quantity, names, self._plain(quantity, names)).call
+
+    def by(
+        self,
+        quantity: str,
+        inputs: Sequence[ArrayLike],
+        method: str | None,
+        f_ext: ArrayLike | None = None,
+        frames: Sequence[str] = (),
+    ) -> Any:
+        """A quantity by a method, or with external wrenches."""
+        names = frames if type(frames) is str else tuple(frames)
+        key = (names, method, f_ext is None)
+        door = self._doors[quantity].get(key) or self._kept(quantity, key, self._optional(quantity, *key))
+        return door.call(*inputs) if f_ext is None else door.call(*inputs, f_ext)
+
+    def under(
+        self,
+        quantity: str,
+        inputs: Sequence[ArrayLike],
+        constraints: Constraints,
+        method: str | None = None,
+        f_ext: ArrayLike | None = None,
+        on_conflict: str | None = None,
+        compliance: float | None = None,
+    ) -> Any:
+        """A quantity under constraints; with `on_conflict`, what of it means something, or an error."""
+        given = tuple(constraints) if type(constraints) is list else constraints
+        key = (quantity, given, method, f_ext is None, on_conflict, compliance)
+        try:
+            door, numbers = self._placed[key]
+        except (KeyError, TypeError):  # not seen before, or never to be recognised
+            door, numbers = self._place(*key)
+        return door.call(*inputs, *numbers) if f_ext is None else door.call(*inputs, f_ext, *numbers)
 
     def answer(
         self,
@@ -65,11 +99,15 @@ class FrontDoor:
         constraints: Constraints,
     ) -> Any:
         """Any quantity by its name."""
-        known = quantity in self._of_frames if frames else quantity in self.answers
-        if not known or constraints or len(inputs) != len(QUANTITIES[quantity].inputs):
-            return self.compute(quantity, inputs, method, f_ext, frames, constraints)
-        call = self.of_frames(quantity, frames) if frames else self.answers[quantity]
-        return call(*inputs, method, f_ext)
+        entry = QUANTITIES.get(quantity)
+        if entry is not None and len(inputs) == len(entry.inputs):
+            if entry.constraints and not frames:
+                return self.under(quantity, inputs, constraints, method, f_ext)
+            if not entry.constraints and not constraints and bool(frames) == bool(entry.frames):
+                if method is None and f_ext is None:
+                    return (self.of_frames(quantity, frames) if frames else self.answers[quantity])(*inputs)
+                return self.by(quantity, inputs, method, f_ext, frames)
+        return self.compute(quantity, inputs, method, f_ext, frames, constraints)
 
     def compute(
         self,
@@ -82,52 +120,94 @@ class FrontDoor:
     ) -> Any:
         """The careful way, for any request."""
         asked = ask(self._kernels.tree.top, quantity, method, frames, constraints, f_ext is not None)
-        given = checked_inputs(self._kernels.tree, asked, inputs, f_ext)
-        return self._states.answer(asked, given, lambda x: self._kernels.answer(asked)(*x))
+        return self._compute(asked, inputs, f_ext)
 
-    def constrained(
+    def _compute(
+        self, asked: Request, inputs: Sequence[ArrayLike], f_ext: ArrayLike | None, on_conflict: str | None = None
+    ) -> Any:
+        def computed(x: Sequence[Array]) -> Any:
+            if on_conflict is None:
+                return self._kernels.answer(asked)(*x)
+            return constrained_dynamics(self._kernels, asked, x, on_conflict)
+
+        return self._states.answer(asked, checked_inputs(self._kernels.tree, asked, inputs, f_ext), computed)
+
+    # --- doors
+
+    def _plain(self, quantity: str, frames: Frames, announce: Callable[..., None] = lambda call: None) -> Door:
+        """The door of a quantity by its usual method."""
+        asked, count = partial(ask, self._kernels.tree.top, quantity, frames=frames), len(QUANTITIES[quantity].inputs)
+        careful = partial(self._careful, quantity, frames)
+        return Door(careful, [1] * count, lambda: self._opening(asked()), announce)
+
+    def _careful(self, quantity: str, frames: Frames, *inputs: Any) -> Any:
+        return self.compute(quantity, inputs, frames=frames)
+
+    def _optional(self, quantity: str, frames: Frames, method: str | None, without: bool) -> Door:
+        """The door of a quantity by a method, with or `without` external wrenches, which come behind its inputs."""
+        count = len(QUANTITIES[quantity].inputs)
+        asked = ask(self._kernels.tree.top, quantity, method, frames, forces=not without)
+        return Door(
+            lambda *given: self._compute(asked, given[:count], None if without else given[count]),
+            [1] * count if without else [*([1] * count), 2],
+            lambda: self._opening(asked),
+        )
+
+    def _place(
         self,
-        inputs: Sequence[ArrayLike],
+        quantity: str,
         constraints: Constraints,
         method: str | None,
-        f_ext: ArrayLike | None,
-        on_conflict: str,
+        without: bool,
+        on_conflict: str | None,
         compliance: float | None,
-    ) -> tuple[Array, Array]:
-        """Motion under constraints, the careful way."""
-        tree, forces = self._kernels.tree, f_ext is not None
-        asked = ask(tree.top, "constrained_dynamics", method, (), constraints, forces, (), compliance)
-        given = checked_inputs(tree, asked, inputs, f_ext)
-        return self._states.answer(asked, given, lambda x: constrained_dynamics(self._kernels, asked, x, on_conflict))
+    ) -> tuple[Door, tuple[Array, ...]]:
+        """The door of constraints and what their numbers are; for constraints given again, both are at hand.
 
-    def _careful(self, quantity: str, frames: Frames, *given: Any) -> Any:
-        """The careful way for the arguments of a builtin."""
-        count = len(QUANTITIES[quantity].inputs)
-        method, f_ext = (*given[count:], None, None)[:2]
-        return self.compute(quantity, given[:count], method, f_ext, frames)
+        Constraints do not change and are recognised as themselves, if nobody but kinloop says what they are.
+        """
+        key = (quantity, constraints, method, without, on_conflict, compliance)
+        asked = ask(self._kernels.tree.top, quantity, method, (), constraints, not without, (), compliance)
+        numbers = all_numbers(asked.constraints)
+        kind, known = (asked.key, on_conflict), self._doors[quantity]
+        door = known.get(kind) or self._kept(quantity, kind, self._constrained(asked, on_conflict, len(numbers) > 0))
+        placed = door, (numbers,) if len(numbers) else ()
+        if isinstance(constraints, MotionConstraint | tuple) and all(is_own(p.constraint) for p in asked.constraints):
+            if len(self._placed) >= KEPT:
+                self._placed.clear()
+            self._placed[key] = placed
+        return placed
 
-    def _first(self, quantity: str, frames: Frames) -> Callable[..., Array]:
-        """The careful way, which has a builtin stand before it once it answered for one state without options."""
+    def _constrained(self, asked: Request, on_conflict: str | None, numbered: bool) -> Door:
+        """The door of constraints of one kind; behind inputs come external wrenches, if any, and their numbers."""
+        count = len(QUANTITIES[asked.quantity].inputs)
 
-        def answer(*given: Any) -> Any:
-            result = self._careful(quantity, frames, *given)
-            if all(x is None or np.ndim(x) == 1 for x in given):
-                self._open(quantity, frames)
-            return result
+        def careful(*given: Any) -> Any:
+            now = asked._replace(constraints=tuple(with_numbers(asked.constraints, given[-1]))) if numbered else asked
+            return self._compute(now, given[:count], given[count] if asked.forces else None, on_conflict)
 
-        return answer
+        axes = [*([1] * count), *([2] * asked.forces), *([1] * numbered)]
+        return Door(careful, axes, lambda: self._opening(asked, () if on_conflict is None else HIDDEN))
 
-    def _open(self, quantity: str, frames: Frames) -> None:
-        entry, judge = QUANTITIES[quantity], self._states.guard()
-        answer: Callable[..., Array] = partial(self._careful, quantity, frames)
-        kernel = self._kernels.answer(ask(self._kernels.tree.top, quantity, frames=frames))
-        if isinstance(kernel, Kernel) and not isinstance(judge, Interpreted):
-            limits = [largest(name) for name in entry.inputs]
-            answer = kernel.guarded(answer, limits, judge, judged=1 if entry.pose else 2)
-        if not entry.frames:
-            self.answers[quantity] = answer
-            return
-        if sum(map(len, self._of_frames.values())) >= KEPT:  # as many as a robot remembers kernels
-            for answers in self._of_frames.values():
-                answers.clear()
-        self._of_frames[quantity][frames] = answer
+    def _kept(self, quantity: str, key: Any, door: Door) -> Door:
+        """Remember a door, of as many as a robot remembers kernels."""
+        if sum(map(len, self._doors.values())) >= KEPT:
+            self._placed.clear()
+            for doors in self._doors.values():
+                doors.clear()
+        self._doors[quantity][key] = door
+        return door
+
+    def _opening(self, asked: Request, hidden: Sequence[float] = ()) -> Guarded | None:
+        """What makes builtins for a request, where it has a kernel."""
+        kernel, judge, tree = self._kernels.answer(asked), self._states.guard(), self._kernels.tree
+        if not isinstance(kernel, Kernel) or isinstance(judge, Interpreted):
+            return None
+        sizes = input_sizes(tree, asked)
+        shapes = [(len(tree.top), 6) if name == "f_ext" else (n,) for name, n in sizes.items()]
+        limits, judged = [*map(largest, sizes)], 1 if QUANTITIES[asked.quantity].pose else 2
+
+        def guarded(other: Callable[..., Any], rows: bool) -> Callable[..., Any]:
+            return kernel.guarded(other, limits, judge, judged, shapes=shapes, hidden=hidden, rows=rows)
+
+        return guarded

@@ -279,7 +279,7 @@ class Kernels:
             asked.quantity,
             functools.partial(sc.trace, call, input_sizes(tree, asked)),
             (tuple(asked.key), repr(plan)),
-            own=self._own and all(map(_is_own, (p.constraint for p in asked.constraints))),
+            own=self._own and all(map(is_own, (p.constraint for p in asked.constraints))),
             dtype=dtype,
             recipe=(Kernels.compile, (self, asked, dtype, cache)),
             cache=cache,
@@ -310,10 +310,11 @@ class Kernels:
     def _own(self) -> bool:
         """Whether kinloop's sources say all about this mechanism: no kind of joint or loop comes from elsewhere."""
         m = self.tree.top.mechanism
-        return all(map(_is_own, (*(j.type for j in m.joints), *m.closures)))
+        return all(map(is_own, (*(j.type for j in m.joints), *m.closures)))
 
 
-def _is_own(part: object) -> bool:
+def is_own(part: object) -> bool:
+    """Whether a joint type, loop or constraint is of a kind that kinloop's sources say all about."""
     package, _, rest = type(part).__module__.partition(".")
     return package == "kinloop" and rest.partition(".")[0] in TRACED
 

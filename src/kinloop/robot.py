@@ -15,7 +15,6 @@ import numpy as np
 from kinloop.algorithms.constrained.motion_constraints import Constraints
 from kinloop.algorithms.requests import ask
 from kinloop.algorithms.trees.articulated import check_regular, is_solid
-from kinloop.algorithms.trees.kinematics import FrameAt, find_frame
 from kinloop.algorithms.trees.reactions import Reactions, named
 from kinloop.clusters import ClusterTree, grow, neutral, random_closed
 from kinloop.clusters.closing import TOLERANCE
@@ -26,6 +25,7 @@ from kinloop.front_door import FrontDoor
 from kinloop.inputs import checked
 from kinloop.kernels import Kernels
 from kinloop.model import LoopRows, Mechanism
+from kinloop.robot_structure import RobotStructure
 from kinloop.scalar import Array
 from kinloop.states import StateCheck
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-class Robot:
+class Robot(RobotStructure):
     """A mechanism with its clusters and coordinates.
 
     `q` holds the positions of all spanning-tree joints (nq), `v` the velocities of the independent
@@ -56,70 +56,18 @@ class Robot:
         return robot
 
     def _take(self, tree: ClusterTree, backend: str, check: str) -> None:
-        self.mechanism, self.tree, self.backend = tree.top.mechanism, tree, backend
+        super().__init__(tree)
+        self.backend = backend
         self.kernels = Kernels(tree, backend)
         self._states = StateCheck(self.kernels, check)
         self._door = FrontDoor(self.kernels, self._states)
         self._answers = self._door.answers
+        self._by: Callable[..., Array] = self._door.by
         self._configurations = Configurations(self.kernels, self._states)
         self._configured, self._durations = self._configurations.answers, self._configurations.durations
 
-    def __repr__(self) -> str:
-        return (
-            f"<Robot {self.name!r}: {len(self.body_names)} bodies in {len(self.tree)} clusters, "
-            f"nq={self.nq}, nv={self.nv}, n_spanning={self.n_spanning}>"
-        )
-
     def __reduce__(self) -> tuple[Any, ...]:
         return Robot.from_tree, (self.tree, self.backend, self._states.check)
-
-    # --- names and sizes
-
-    @property
-    def name(self) -> str:
-        return self.mechanism.name
-
-    @property
-    def nq(self) -> int:
-        """Number of spanning-tree positions."""
-        return self.tree.top.nq
-
-    @property
-    def nv(self) -> int:
-        """Number of independent velocities."""
-        return self.tree.nv
-
-    @property
-    def n_spanning(self) -> int:
-        """Number of spanning-tree velocities."""
-        return self.tree.top.n_spanning
-
-    @property
-    def body_names(self) -> list[str]:
-        return [b.name for b in self.mechanism.bodies]
-
-    @property
-    def joint_names(self) -> list[str]:
-        return [j.name for j in self.mechanism.joints]
-
-    @property
-    def loop_names(self) -> list[str]:
-        """Loops and couplings, in the order of `loop_error`."""
-        return [p.name for p in self.mechanism.closures]
-
-    @property
-    def frame_names(self) -> list[str]:
-        """Bodies, then named frames: all can be used where a frame is asked for."""
-        return self.body_names + [f.name for f in self.mechanism.frames]
-
-    @property
-    def independent_names(self) -> list[str]:
-        """Names of the coordinates of v."""
-        return [self.tree.top.coordinates[d] for d in self.tree.independent_dofs]
-
-    def frame(self, name: str) -> FrameAt:
-        """Body index and placement of a frame."""
-        return find_frame(self.tree.top, name)
 
     def with_independent(self, names: Sequence[str]) -> Robot:
         """The same robot with other independent coordinates in the clusters that `names` touch."""
@@ -152,7 +100,10 @@ class Robot:
 
     def check_closed(self, q: ArrayLike, tolerance: float = TOLERANCE) -> None:
         """Raise `LoopNotClosed` if a loop stands open at q, `NotAState` if a quaternion is not of unit length."""
-        self._states.closed(checked("q", q, self.nq), tolerance)
+        if tolerance == TOLERANCE:
+            self._configured["check_closed"](q)
+        else:
+            self._configurations.check_closed(q, tolerance)
 
     def integrate(self, q: ArrayLike, v: ArrayLike, dt: float = 1.0) -> Array:
         """The closed configuration reached from q by the constant velocity v in time dt."""
@@ -184,17 +135,21 @@ class Robot:
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None, method: str | None = None
     ) -> Array:
         """Accelerations of the independent coordinates under the forces tau."""
-        return self._answers["forward_dynamics"](q, v, tau, method, f_ext)
+        if method is None and f_ext is None:
+            return self._answers["forward_dynamics"](q, v, tau)
+        return self._by("forward_dynamics", (q, v, tau), method, f_ext)
 
     def inverse_dynamics(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None, method: str | None = None
     ) -> Array:
         """The forces tau that give the accelerations a."""
-        return self._answers["inverse_dynamics"](q, v, a, method, f_ext)
+        if method is None and f_ext is None:
+            return self._answers["inverse_dynamics"](q, v, a)
+        return self._by("inverse_dynamics", (q, v, a), method, f_ext)
 
     def mass_matrix(self, q: ArrayLike, method: str | None = None) -> Array:
         """M (nv, nv) of the independent coordinates."""
-        return self._answers["mass_matrix"](q, method)
+        return self._answers["mass_matrix"](q) if method is None else self._by("mass_matrix", (q,), method)
 
     def inverse_mass_matrix(self, q: ArrayLike) -> Array:
         """M^-1 (nv, nv), from the innovations factorisation."""
@@ -206,11 +161,13 @@ class Robot:
 
     def bias_force(self, q: ArrayLike, v: ArrayLike, f_ext: ArrayLike | None = None) -> Array:
         """The forces tau at zero acceleration: Coriolis, centrifugal, gravity, less external ones."""
-        return self._answers["bias_force"](q, v, None, f_ext)
+        return self._answers["bias_force"](q, v) if f_ext is None else self._by("bias_force", (q, v), None, f_ext)
 
     def inverse_osim(self, q: ArrayLike, frames: Sequence[str], method: str | None = None) -> Array:
         """J M^-1 J^T (6 m, 6 m) of the named frames, each in its own axes, angular first."""
-        return self._door.of_frames("inverse_osim", frames)(q, method)
+        if method is None:
+            return self._door.of_frames("inverse_osim", frames)(q)
+        return self._by("inverse_osim", (q,), method, None, frames)
 
     def force_response(self, q: ArrayLike, frame: str, f: ArrayLike) -> tuple[Array, Array]:
         """What a wrench f on a frame does: the acceleration M^-1 J^T f and the compliance f^T J M^-1 J^T f."""
@@ -245,19 +202,27 @@ class Robot:
         the shortest multipliers; conflicting ones an error, or `on_conflict="least_squares"`. The soft methods
         let every row yield by `compliance` times its multiplier.
         """
-        return self._door.constrained((q, v, tau), constraints, method, f_ext, on_conflict, compliance)
+        door = self._door
+        a, multipliers = door.under(
+            "constrained_dynamics", (q, v, tau), constraints, method, f_ext, on_conflict, compliance
+        )
+        return a, multipliers
 
     def delassus(self, q: ArrayLike, constraints: Constraints, method: str | None = None) -> Array:
         """J M^-1 J^T (m, m) of the rows of motion constraints: inverse_osim, rows chosen by K."""
-        return self._one("delassus", q, method=method, constraints=constraints)
+        found: Array = self._door.under("delassus", (q,), constraints, method)
+        return found
 
     def delassus_solve(self, q: ArrayLike, constraints: Constraints, x: ArrayLike, method: str | None = None) -> Array:
         """(J M^-1 J^T)^-1 x: the multipliers that give the rows the accelerations x, without the dense matrix."""
-        return self._one("delassus_solve", q, x, method=method, constraints=constraints)
+        found: Array = self._door.under("delassus_solve", (q, x), constraints, method)
+        return found
 
     def reactions(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None) -> Reactions:
         """Wrenches in all tree joints and loops under tau, by name."""
-        return named(self.tree, *self._answers["reactions"](q, v, tau, None, f_ext))
+        if f_ext is None:
+            return named(self.tree, *self._answers["reactions"](q, v, tau))
+        return named(self.tree, *self._by("reactions", (q, v, tau), None, f_ext))
 
     # --- kinematics and energy
 
@@ -322,9 +287,6 @@ class Robot:
     ) -> Any:
         """One of `kinloop.quantities()` at one state or a batch: its output, or the tuple of its outputs."""
         return self._door.answer(quantity, inputs, method, f_ext, frames, constraints)
-
-    _one: Callable[..., Array] = compute
-    """The same for a quantity that has a single output."""
 
     def compile(
         self,

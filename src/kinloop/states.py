@@ -56,9 +56,9 @@ class StateCheck:
 
     def judge(self, q: Array, charts: bool = True) -> None:
         """Raise an error if some q is no closed configuration, or, where `charts` matter, makes them singular."""
-        if self._faults is None:
+        if self.faults is None:
             return
-        found = self._faults(q)
+        found = self.faults(q)
         good = found <= 1.0 if charts else found[..., :1] <= 1.0
         if not good.all():
             where = tuple(int(k) for k in np.argwhere(~good.all(axis=-1))[0])
@@ -66,8 +66,8 @@ class StateCheck:
             raise self._open(q[where], row, TOLERANCE) or self._singular(q[where], row)
 
     def guard(self) -> Computed | None:
-        """The kernel of `faults`, if there is anything to look for: the first number is about q, the second charts."""
-        return self._faults if self.check == "on" else None
+        """`faults`, unless checks are off."""
+        return self.faults if self.check == "on" else None
 
     def closed(self, q: Array, tolerance: float) -> None:
         """Raise an error if loops are open by more than `tolerance` at some q, or quaternions not of unit length."""
@@ -75,8 +75,8 @@ class StateCheck:
             self.judge(q, charts=False)
             return
         doubtful = ~(self.loop_error(q) <= tolerance).all(axis=-1)
-        if self._faults is not None:  # of which open loops may be a part that is allowed here
-            doubtful = doubtful | ~(self._faults(q)[..., 0] <= 1.0)
+        if self.faults is not None:  # of which open loops may be a part that is allowed here
+            doubtful = doubtful | ~(self.faults(q)[..., 0] <= 1.0)
         for where in map(tuple, np.argwhere(doubtful)):
             wrong = self._open(q[where], _row(where), tolerance)
             if wrong is not None:
@@ -96,7 +96,8 @@ class StateCheck:
         return self._kernels.make("loop_error", partial(loop_error, tree), {"q": tree.top.nq}, charts=False)
 
     @cached_property
-    def _faults(self) -> Computed | None:
+    def faults(self) -> Computed | None:
+        """The kernel of `faults`, if there is anything to look for: the first number is about q, the second charts."""
         tree = self._kernels.tree
         return self._kernels.make("faults", partial(faults, tree), {"q": tree.top.nq}) if has_faults(tree) else None
 

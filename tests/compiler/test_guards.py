@@ -13,8 +13,8 @@ import pytest
 from helpers import assert_enough
 
 from kinloop import scalar as sc
-from kinloop.compiler import Kernel, compile_function, guards
-from kinloop.compiler.run import builtin
+from kinloop.compiler import Kernel, compile_function, guarded_check, guards
+from kinloop.compiler.run import builtin, threads
 
 pytestmark = pytest.mark.skipif(not builtin.usable(), reason="no builtins on this interpreter")
 
@@ -46,11 +46,10 @@ def test_ready_arrays_give_what_the_kernel_gives(kernel):
     for _ in range(20):
         q, v = rng.normal(size=(2, 3))
         v.flags.writeable = False
-        for given in ((q, v), (q, v, None), (q, v, None, None)):
-            found = fast(*given)
-            assert isinstance(found, tuple)
-            for x, y in zip(found, kernel(q, v), strict=True):
-                assert x.shape == y.shape and x.tobytes() == y.tobytes() and x.flags.writeable and x.flags.owndata
+        found = fast(q, v)
+        assert isinstance(found, tuple)
+        for x, y in zip(found, kernel(q, v), strict=True):
+            assert x.shape == y.shape and x.tobytes() == y.tobytes() and x.flags.writeable and x.flags.owndata
     assert not other.calls
 
 
@@ -130,7 +129,7 @@ def test_whatever_is_not_ready_goes_elsewhere_as_it_came(kernel):
             assert fast(*args) == "other"
             (found, options), given = other.calls.pop(), given + 1
             assert len(found) == len(args) and all(x is y for x, y in zip(found, args, strict=True)) and not options
-    for bad in strange():
+    for bad in (None, *strange()):
         for args in ((q, v, bad), (q, v, None, bad), (q, v, bad, None)):
             assert fast(*args) == "other"
             assert other.calls.pop()[0][2:] == args[2:]
@@ -161,7 +160,6 @@ def test_references_stay_balanced_and_nothing_piles_up(kernel):
     def use() -> None:
         for _ in range(300):
             several(q, v)
-            several(q, v, None)
             several(two, v)
             several(q, 1)
             one(q)
@@ -229,7 +227,7 @@ def test_single_precision_goes_elsewhere():
 def test_kernels_without_inputs_or_outputs():
     other = Other()
     constant = make(lambda: {"a": np.arange(3.0)})
-    np.testing.assert_array_equal(constant.guarded(other, [])(None), np.arange(3.0))
+    np.testing.assert_array_equal(constant.guarded(other, [])(), np.arange(3.0))
     empty = make(lambda q: {"a": q}, q=0)
     assert empty.guarded(other, [1e12])(np.ones(0)).shape == (0,)
     assert not other.calls
@@ -243,3 +241,152 @@ def test_its_code_is_kept_on_disk(monkeypatch, tmp_path):
     monkeypatch.setattr(guards, "compile_text", None)  # no need of it any more
     again = guards._library.__wrapped__()
     assert again.code_size == first.code_size
+
+
+# --- rows
+
+
+def spread(n: int, *shapes: tuple[int, ...], seed: int = 0) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=(n, *shape)) for shape in shapes]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9, 63, 64, 65, 200])
+def test_rows_give_what_the_kernel_gives(kernel, n):
+    other = Other()
+    fast = kernel.guarded(other, [1e12, 1e100], rows=True)
+    Q, V = spread(n, (3,), (3,))
+    for q, v in ((Q, V), (Q[0], V), (Q, V[0])):
+        for x, y in zip(fast(q, v), kernel(q, v), strict=True):
+            assert x.shape == y.shape and x.tobytes() == y.tobytes() and x.flags.writeable and x.flags.owndata
+    assert not other.calls
+
+
+def test_rows_that_are_not_ready_go_elsewhere(kernel):
+    other = Other()
+    fast = kernel.guarded(other, [1e12, 1e12], rows=True)
+    Q, V = spread(8, (3,), (3,))
+    for args in (
+        (Q[0], V[0]), (Q[:0], V[:0]), (Q, V[:7]), (Q[:1], V), (Q[None], V[None]), (Q[:, :2], V), (Q[::2], V[::2]), (Q,),
+        (Q, V, None), (Q.astype("f4"), V), (Q.T, V), (Q.tolist(), V), (Q, V[:, :1]), (Q[..., None], V), (3.0, V),
+    ):  # fmt: skip
+        assert fast(*args) == "other"
+        (found, _) = other.calls.pop()
+        assert len(found) == len(args) and all(x is y for x, y in zip(found, args, strict=True))
+
+
+@pytest.mark.parametrize("n", [1, 5, 64, 70, 130])
+def test_every_number_of_every_row_is_looked_at(n):
+    kernel, other = make(lambda x: {"y": x * 1e300}, x=3), Other()
+    fast = kernel.guarded(other, [1e100], rows=True)
+    X = np.full((n, 3), 1e5)
+    for row in {0, n // 2, n - 1}:
+        for k in range(3):
+            for bad in (1e99, np.nan, -np.inf, 1e101):  # the first is allowed, but not finite in the end
+                X[row, k] = bad
+                assert fast(X) == "other"
+            X[row, k] = 1e5
+    assert isinstance(fast(X), np.ndarray)
+    X[-1, -1] = np.inf
+    assert fast(X[:-1]).shape == (n - 1, 3) if n > 1 else True  # memory behind the rows does not count
+
+
+def test_the_judge_looks_at_every_row():
+    kernel, other = make(lambda q, v: {"a": q + v}, q=2, v=2), Other()
+    judge = make(lambda q: {"faults": np.array([q[0], q[1], 7.0])}, q=2)
+    n = 150
+    for judged in (1, 2):
+        fast = kernel.guarded(other, [1e12, 1e12], judge, judged, rows=True)
+        for row in (0, 63, 64, 127, 128, n - 1):
+            for k in range(2):
+                Q, V = np.zeros((n, 2)), np.ones((n, 2))
+                Q[row, k] = 2.0
+                found = fast(Q, V)
+                assert isinstance(found, np.ndarray) == (k >= judged), (row, k, judged)
+        assert isinstance(fast(np.ones(2), V), np.ndarray)
+        assert fast(np.full(2, 2.0), V) == "other"
+
+
+def test_inputs_may_have_two_axes():
+    kernel, other = make(lambda q, f: {"a": q * 2.0, "b": f + 1.0}, q=3, f=12), Other()
+    shapes = [(3,), (2, 6)]
+    one, rows = (kernel.guarded(other, [1e9, 10.0], shapes=shapes, rows=k) for k in (False, True))
+    q, f = np.ones(3), np.arange(12.0).reshape(2, 6) / 2
+    assert [x.tobytes() for x in one(q, f)] == [x.tobytes() for x in kernel(q, f.ravel())]
+    Q, F = np.stack([q, q + 1, q]), np.stack([f, -f, f / 2])
+    for given in ((Q, F), (q, F), (Q, f)):
+        flat = given[1].reshape(*given[1].shape[:-2], 12)
+        assert [x.tobytes() for x in rows(*given)] == [x.tobytes() for x in kernel(given[0], flat)]
+    assert not other.calls
+    for bad in (f.ravel(), f.reshape(6, 2), f.reshape(1, 12), f.reshape(12, 1), f.T.copy(), f * 2, f[:, ::-1], f[:1]):
+        assert one(q, bad) == "other"
+    for bad in (F[:2], F.reshape(3, 12), F.reshape(6, 6), F * 2, F.reshape(3, 6, 2)):
+        assert rows(Q, bad) == "other"
+    assert rows(q, f) == "other" and one(Q, F) == "other"
+
+
+def test_outputs_that_are_looked_at_are_not_handed_over():
+    kernel = make(lambda q: {"a": q * 2.0, "r": q[:2] - q[1], "lost": np.array(q[2])}, q=3)
+    other = Other()
+    for rows in (False, True):
+        fast = kernel.guarded(other, [1e12], hidden=(1e-6, 0.5), rows=rows)
+        good, bad, lost = np.array([1.0, 1.0, 0.0]), np.array([1.0, 1.1, 0.0]), np.array([1.0, 1.0, 1.0])
+        if rows:
+            good, bad, lost = (np.stack([good, x]) for x in (good, bad, lost))
+        assert fast(good).tobytes() == (2.0 * good).tobytes()
+        before = sys.getrefcount(None)
+        assert fast(bad) == fast(lost) == fast(bad * np.nan) == "other"
+        assert abs(sys.getrefcount(None) - before) < 20
+    pair = make(lambda q: {"a": q * 2.0, "b": q * 3.0, "r": q - q[0]}, q=2).guarded(other, [1e12], hidden=(1.0,))
+    a, b = pair(np.ones(2))
+    assert a.tolist() == [2.0, 2.0] and b.tolist() == [3.0, 3.0]
+
+
+def test_what_is_looked_at_only_gives_none():
+    judge, other = make(lambda q: {"faults": q[:2]}, q=3), Other()
+    for rows, good in ((False, np.zeros(3)), (True, np.zeros((70, 3)))):
+        check = guarded_check(other, 3, 5.0, judge, judged=1, rows=rows)
+        plain = guarded_check(other, 3, 5.0, None, judged=0, rows=rows)
+        bad = good.copy()
+        np.atleast_2d(bad)[-1, 0] = 2.0
+        assert check(good) is plain(good) is plain(bad) is None and not other.calls
+        assert check(bad) == plain(bad * 3.0) == plain(good[..., :2]) == plain(good, good) == "other"
+        other.calls.clear()
+
+
+@pytest.fixture
+def narrow(monkeypatch):
+    """Threads for little work."""
+    monkeypatch.setattr(guards, "SINGLE_THREAD_WORK", 1000)
+    monkeypatch.setattr(threads, "_WORK_PER_THREAD", 500)
+    monkeypatch.setenv("KINLOOP_THREADS", "3")
+    seen = []
+    plain = guards.run_chunks
+    monkeypatch.setattr(guards, "run_chunks", lambda *x: (seen.append(x[-1]), plain(*x))[1])
+    return seen
+
+
+def test_many_rows_go_to_threads(narrow):
+    kernel = make(lambda q, f: {"a": q * 2.0 + f[:3], "m": np.outer(q, f)}, q=3, f=12)
+    judge, other = make(lambda q: {"faults": q[:1] * 0.1}, q=3), Other()
+    fast = kernel.guarded(other, [1e12, 1e9], judge, 1, shapes=[(3,), (2, 6)], rows=True)
+    Q, F = spread(1000, (3,), (2, 6))
+    for q, f in ((Q, F), (Q[3], F), (Q, F[3])):
+        for x, y in zip(fast(q, f), kernel(q, f.reshape(*f.shape[:-2], 12)), strict=True):
+            assert x.tobytes() == y.tobytes() and x.shape == y.shape
+    assert narrow == [3] * 3 and not other.calls
+    for row in (0, 333, 500, 999):
+        wrong = Q.copy()
+        wrong[row, 0] = 11.0
+        assert fast(wrong, F) == "other"
+        assert other.calls.pop()[0][0] is wrong
+    assert fast(Q[:4], F[:4])[0].shape == (4, 3) and len(narrow) == 7  # few rows do not wake threads
+
+
+def test_looking_at_many_rows_takes_threads_too(narrow):
+    judge, other = make(lambda q: {"faults": q[:2]}, q=3), Other()
+    check = guarded_check(other, 3, 5.0, judge, judged=2, rows=True)
+    Q = np.zeros((5000, 3))
+    assert check(Q) is None and narrow
+    Q[4321, 1] = 1.5
+    assert check(Q) == "other"

@@ -24,8 +24,8 @@ What they share:
 - `cache`: object code on disk.
 """
 
-from kinloop.compiler.kernel import Kernel
+from kinloop.compiler.kernel import Kernel, guarded_check
 from kinloop.compiler.make import compile_function, load_or_compile
 from kinloop.compiler.run.host import available
 
-__all__ = ["Kernel", "available", "compile_function", "load_or_compile"]
+__all__ = ["Kernel", "available", "compile_function", "guarded_check", "load_or_compile"]

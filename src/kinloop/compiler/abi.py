@@ -23,17 +23,21 @@ TYPE_NUMBER = {"float64": 12, "float32": 11}  # NumPy's numbers of the dtypes
 class Word(enum.IntEnum):
     """Words of 8 bytes that a guarded builtin reads, by their places.
 
-    A kernel and its judge are the address of their machine code for rows and of a scratch array; the judge's table
-    has its input and its output. Then come the lists: size and limit of every input; size, number of axes and address
-    of the shape of every output.
+    A kernel and its judge are addresses of their machine code for rows, 0 for none. `MEMORY` is the address of what
+    both write besides results: the kernel's scratch array, and at two offsets the judge's and what the judge found,
+    `JUDGE_STRIDE` bytes a row. `MOST` are the rows that are left to one thread, 0 for a builtin of one state. `SHOWN`
+    outputs are handed over. Then come the lists: size, limit, number of axes, first and last axis of every input;
+    size, limit, number of axes and address of the shape of every output.
     """
 
-    KERNEL, SCRATCH, INPUTS, OUTPUTS = 0, 1, 2, 3
-    JUDGE, JUDGE_SCRATCH, JUDGED, JUDGE_OUTPUT, JUDGE_TABLE = 4, 5, 6, 7, 8
-    LISTS = 12
+    KERNEL, MEMORY, INPUTS, OUTPUTS, SHOWN, MOST = 0, 1, 2, 3, 4, 5
+    JUDGE, JUDGED, JUDGE_SCRATCH, JUDGE_OUTPUT, JUDGE_STRIDE = 6, 7, 8, 9, 10
+    LISTS = 11
 
 
-INPUT_WORDS, OUTPUT_WORDS = 2, 3
+INPUT_WORDS, OUTPUT_WORDS = 5, 4
+BLOCK = 64  # rows that a guarded builtin looks at, judges and computes before others: they stay in the nearest memory
+OTHER, THREADED, WORDS = 0, 1, 2  # places of two callables and of the words in what is the `self` of a guarded builtin
 
 CACHE_LINE = 64  # bytes; every scratch array begins on one
 

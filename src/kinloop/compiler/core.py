@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinloop.compiler import cache, keys
-from kinloop.compiler.guards import guarded
+from kinloop.compiler.guards import Code
 from kinloop.compiler.run import builtin
 from kinloop.compiler.run.arguments import non_finite, read_call
 from kinloop.compiler.run.host import host
@@ -96,14 +96,9 @@ class Core:
         self.builtin = head
         self.on_builtin(head)
 
-    def guarded(
-        self, other: Callable[..., Any], limits: Sequence[float], judge: Core | None, judged: int
-    ) -> Callable[..., Any]:
-        """See `Kernel.guarded`; where there are no builtins, and for single precision, `other` itself."""
-        if not builtin.usable() or self.signature.dtype != "float64":
-            return other
-        judges = None if judge is None else (judge.signature, judge.variant(1))
-        return guarded((self.signature, self.variant(1)), limits, judges, judged, other)
+    def code(self, rows: bool) -> Code:
+        """The machine code for one state, or for rows."""
+        return Code(self.signature, self.variant(self.lanes if rows else 1))
 
     def _make(self, lanes: int) -> Variant:
         file = self.key and keys.variant_key(self.key, self.target, self.signature.dtype, lanes)

@@ -1,67 +1,144 @@
-"""Guarded builtins: one state in ready arrays, at once where nothing is doubtful, by another callable where it is.
+"""Guarded builtins: ready arrays, at once where nothing is doubtful, by another callable where something is.
 
-Their machine code (`emit/guarded_call.py`) is one function for all kernels, compiled once and kept on disk like them.
+Their machine code (`emit/guarded_call.py`) is the same for all kernels, compiled once and kept on disk like them.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import math
+import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinloop.compiler import cache, keys
-from kinloop.compiler.abi import CACHE_LINE, Word
+from kinloop.compiler.abi import BLOCK, CACHE_LINE, OTHER, THREADED, WORDS, Word
 from kinloop.compiler.run.arguments import data_address
 from kinloop.compiler.run.builtin import make_builtin
 from kinloop.compiler.run.host import host
 from kinloop.compiler.run.library import Library, compile_text
+from kinloop.compiler.run.threads import SINGLE_THREAD_WORK, run_chunks, threads_for
 from kinloop.compiler.run.variant import Variant
 from kinloop.compiler.signature import Signature
 
-Code = tuple[Signature, Variant]
-"""A kernel's machine code for one state, and what goes in and out of it."""
+
+class Code(NamedTuple):
+    """What goes in and out of a kernel, and its machine code; None where inputs are looked at and nothing computed."""
+
+    signature: Signature
+    variant: Variant | None
 
 
-def guarded(
-    code: Code, limits: Sequence[float], judge: Code | None, judged: int, other: Callable[..., Any]
-) -> Callable[..., Any]:
-    """A guarded builtin; see `kinloop.compiler.Kernel.guarded`.
+class Guard(NamedTuple):
+    """What a guarded builtin looks at; see `kinloop.compiler.Kernel.guarded`."""
 
-    The scratch arrays are its own: a call holds the interpreter lock from its beginning to its end.
+    limits: Sequence[float]
+    judge: Code | None = None
+    judged: int = 0
+    shapes: Sequence[tuple[int, ...]] = ()
+    hidden: Sequence[float] = ()
+
+
+def guarded(code: Code, guard: Guard, other: Callable[..., Any], work: int = 0) -> Callable[..., Any]:
+    """A guarded builtin for one state, or for rows if the `work` of one is given (operations).
+
+    Its memory is its own: a call holds the interpreter lock from its beginning to its end.
     """
-    signature, variant = code
-    scratch, shapes = _scratch(variant), [np.array(shape, dtype=np.intp) for shape in signature.outputs.values()]
+    lead = (0,) if work else ()
+    shapes = [np.array((*lead, *shape), dtype=np.intp) for shape in code.signature.outputs.values()]
     lists: list[int] = []
-    for n, limit in zip(signature.inputs.values(), limits, strict=True):
-        lists += [n, int(np.float64(limit).view(np.int64))]
-    for shape in shapes:
-        lists += [math.prod(shape), len(shape), data_address(shape)]
+    vectors = [(n,) for n in code.signature.inputs.values()]
+    for shape, limit in zip(guard.shapes or vectors, guard.limits, strict=True):
+        lists += [math.prod(shape), _bits(limit), len(shape), shape[0], shape[-1]]
+    limits = [0.0] * (len(shapes) - len(guard.hidden)) + [*guard.hidden]
+    for n, limit, axes in zip(code.signature.output_sizes, limits, shapes, strict=True):
+        lists += [n, _bits(limit), len(axes), data_address(axes)]
     words = np.zeros(Word.LISTS + len(lists), dtype=np.int64)
     words[Word.LISTS :] = lists
-    words[Word.KERNEL], words[Word.SCRATCH] = variant.library.address("batch"), _begin(scratch)
-    words[Word.INPUTS], words[Word.OUTPUTS] = len(signature.inputs), len(shapes)
-    kept: list[Any] = [variant, scratch, shapes]
-    if judge is not None:
-        (shape,) = judge[0].outputs.values()
-        own, out = _scratch(judge[1]), np.empty(shape)
-        words[Word.JUDGE], words[Word.JUDGE_SCRATCH] = judge[1].library.address("batch"), _begin(own)
-        words[Word.JUDGED], words[Word.JUDGE_OUTPUT] = judged, data_address(out)
-        words[Word.JUDGE_TABLE : Word.LISTS] = 0, 0, data_address(out), 0
-        kept += [judge[1], own, out]
-    return make_builtin(_library().address("guarded"), (other, words, kept))
+    words[Word.INPUTS], words[Word.OUTPUTS] = len(code.signature.inputs), len(shapes)
+    words[Word.SHOWN], words[Word.MOST] = len(shapes) - len(guard.hidden), SINGLE_THREAD_WORK // work if work else 0
+    size = _address(words, code.variant, guard)
+    memory = np.empty(size, dtype=np.uint8)
+    words[Word.MEMORY] = _begin(memory)
+    threaded = _Threaded(code, guard, other, words, size, work) if work else other
+    held = {OTHER: other, THREADED: threaded, WORDS: words}
+    kept = (code, guard, shapes, memory)  # as long as the builtin
+    return make_builtin(_library().address("guarded"), (*(held[k] for k in sorted(held)), kept))
 
 
-def _scratch(variant: Variant) -> np.ndarray:
-    return np.empty(variant.scratch_bytes + CACHE_LINE, dtype=np.uint8)
+def _bits(x: float) -> int:
+    return int(np.float64(x).view(np.int64))
 
 
-def _begin(scratch: np.ndarray) -> int:
+def _address(words: np.ndarray, variant: Variant | None, guard: Guard) -> int:
+    """Write down where the code of the kernel and of its judge is, and lay out their memory; its size in bytes."""
+    end = CACHE_LINE
+    if variant is not None:
+        words[Word.KERNEL] = variant.library.address("batch")
+        end += _lines(variant.scratch_bytes)
+    if guard.judge is not None:
+        judge, (shape,) = guard.judge.variant, guard.judge.signature.outputs.values()
+        assert judge is not None
+        words[Word.JUDGE], words[Word.JUDGED] = judge.library.address("batch"), guard.judged
+        words[Word.JUDGE_SCRATCH], words[Word.JUDGE_STRIDE] = end - CACHE_LINE, 8 * math.prod(shape)
+        words[Word.JUDGE_OUTPUT] = end - CACHE_LINE + _lines(judge.scratch_bytes)
+        end += _lines(judge.scratch_bytes) + 8 * math.prod(shape) * BLOCK
+    return end
+
+
+def _lines(size: int) -> int:
+    """So many bytes in whole cache lines."""
+    return -(-size // CACHE_LINE) * CACHE_LINE
+
+
+def _begin(memory: np.ndarray) -> int:
     """The first address on a cache line."""
-    return data_address(scratch) + (-data_address(scratch)) % CACHE_LINE
+    return data_address(memory) + (-data_address(memory)) % CACHE_LINE
+
+
+class _Threaded:
+    """Rows that are worth several threads, in the arrays that a guarded builtin found ready."""
+
+    def __init__(
+        self, code: Code, guard: Guard, other: Callable[..., Any], words: np.ndarray, size: int, work: int
+    ) -> None:
+        self._code, self._other, self._words, self._size, self._work = code, other, words, size, work
+        self._axes = [len(shape) for shape in guard.shapes] or [1] * len(code.signature.inputs)
+        self._shown = len(code.signature.outputs) - len(guard.hidden)
+        number, pointer = ctypes.c_int64, ctypes.c_void_p
+        self._rows = _library().function("rows", number, number, number, pointer, pointer, pointer)
+        self._local = threading.local()
+
+    def __call__(self, *given: Any) -> Any:
+        inputs = list(zip(given, self._axes, strict=True))
+        rows = max(len(x) for x, axes in inputs if x.ndim > axes)
+        outputs = [np.empty((rows, *shape)) for shape in self._code.signature.outputs.values()]
+        entries = [y for x, axes in inputs for y in (data_address(x), x.nbytes // rows if x.ndim > axes else 0)]
+        entries += [y for x in outputs for y in (data_address(x), x.nbytes // rows)]
+        table, words = (ctypes.c_int64 * len(entries))(*entries), data_address(self._words)
+        lanes = self._code.variant.lanes if self._code.variant else 1
+        doubtful = run_chunks(
+            lambda a, b: self._rows(a, b, words, table, self._memory()),
+            rows,
+            lanes,
+            threads_for(None, rows * self._work),
+        )
+        if doubtful >= 0:
+            return self._other(*given)
+        return outputs[0] if self._shown == 1 else tuple(outputs[: self._shown]) or None
+
+    def _memory(self) -> int:
+        """The address of this thread's memory."""
+        own = self._local
+        if not hasattr(own, "address"):
+            own.memory = np.empty(self._size, dtype=np.uint8)
+            own.address = _begin(own.memory)
+        address: int = own.address
+        return address
 
 
 @functools.cache

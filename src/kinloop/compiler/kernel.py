@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinloop.compiler.core import Core
+from kinloop.compiler.guards import Code, Guard, guarded
+from kinloop.compiler.run import builtin
 from kinloop.compiler.run.iteration import Stepping
+from kinloop.compiler.signature import Signature
 from kinloop.scalar import Function
 
 if TYPE_CHECKING:
@@ -133,14 +136,29 @@ class Kernel:
         return self._core.builtin or self._core.call
 
     def guarded(
-        self, other: Callable[..., Any], limits: Sequence[float], judge: Kernel | None = None, judged: int = 0
+        self,
+        other: Callable[..., Any],
+        limits: Sequence[float],
+        judge: Kernel | None = None,
+        judged: int = 0,
+        *,
+        shapes: Sequence[tuple[int, ...]] = (),
+        hidden: Sequence[float] = (),
+        rows: bool = False,
     ) -> Callable[..., Any]:
-        """A builtin for one state in ready arrays that hands whatever is doubtful to `other`, with the same arguments.
+        """A builtin for one state, or for `rows`, in ready arrays that hands whatever is doubtful to `other`.
 
         Doubtful are numbers of an input beyond its limit, a first input for which one of the first `judged` outputs
-        of the kernel `judge` is above 1, outputs that are not finite, arguments behind the inputs that are not None.
+        of the kernel `judge` is above 1, outputs that are not finite, further arguments.
+        `shapes` are those of the inputs of one state, vectors if not given. The last outputs, of which `hidden` gives
+        the limits, are looked at and not handed over. Where there are no builtins, and for single precision, it is
+        `other` itself.
         """
-        return self._core.guarded(other, limits, None if judge is None else judge._core, judged)
+        if not builtin.usable() or self._core.signature.dtype != "float64":
+            return other
+        judges = None if judge is None else judge._core.code(rows)
+        guard = Guard(limits, judges, judged, shapes, hidden)
+        return guarded(self._core.code(rows), guard, other, self._core.work if rows else 0)
 
     @property
     def function(self) -> Function:
@@ -164,6 +182,17 @@ class Kernel:
         """Make (or load) the machine code now instead of at the first call."""
         self._core.variant(self.lanes if batch else 1)
         return self
+
+
+def guarded_check(
+    other: Callable[..., Any], size: int, limit: float, judge: Kernel | None, judged: int, rows: bool = False
+) -> Callable[..., Any]:
+    """A builtin that computes nothing: None for a vector, or rows, beyond doubt, all else to `other`; see `guarded`."""
+    if not builtin.usable():
+        return other
+    guard = Guard([limit], None if judge is None else judge._core.code(rows), judged)
+    work = 0 if not rows else 1 if judge is None else judge._core.work
+    return guarded(Code(Signature("check", {"x": size}, {}, "float64"), None), guard, other, work)
 
 
 def new_kernel(core: Core, recipe: Recipe | None) -> Kernel:

@@ -39,19 +39,22 @@ class Reactions(NamedTuple):
 
 def named(tree: ClusterTree, joints: Array, loops: Array, transmissions: Array) -> Reactions:
     """What `reactions` returns, for one state or a batch, by the names of joints, loops and coordinates."""
-    names: _Names = tree.once(_names)
+    names = tree.once(_names)
     if joints.ndim > 2:
-        joints, loops = np.moveaxis(joints, -2, 0), np.moveaxis(loops, -2, 0)
-    by_part = {part: {name: transmissions[..., k] for name, k in at.items()} for part, at in names.transmissions}
-    return Reactions(dict(zip(names.joints, joints, strict=True)), dict(zip(names.loops, loops, strict=True)), by_part)
+        joints, loops, transmissions = (np.moveaxis(x, -k, 0) for x, k in ((joints, 2), (loops, 2), (transmissions, 1)))
+    return Reactions(
+        {name: joints[k] for k, name in enumerate(names.joints)},
+        {name: loops[k] for k, name in enumerate(names.loops)},
+        {part: {name: transmissions[k] for k, name in numbered} for part, numbered in names.transmissions},
+    )
 
 
 class _Names(NamedTuple):
-    """Names of the rows of `reactions`; for each transmission its coordinates and the places of their forces."""
+    """Names of the rows of `reactions`; for each transmission its coordinates, with the places of their forces."""
 
     joints: list[str]
     loops: list[str]
-    transmissions: list[tuple[str, dict[str, int]]]
+    transmissions: list[tuple[str, list[tuple[int, str]]]]
 
 
 def _names(tree: ClusterTree) -> _Names:
@@ -60,7 +63,7 @@ def _names(tree: ClusterTree) -> _Names:
     for part in parts:
         if part.ends is None:
             coordinates = [top.coordinates[d] for d in part.rows(top, top.neutral()).dofs]
-            transmissions.append((part.name, {name: at + k for k, name in enumerate(coordinates)}))
+            transmissions.append((part.name, list(enumerate(coordinates, at))))
             at += len(coordinates)
     return _Names([j.name for j in top.joints], [p.name for p in parts if p.ends is not None], transmissions)
 
