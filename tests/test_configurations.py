@@ -249,3 +249,46 @@ def test_many_threads_and_many_times_share_a_robot(four_bar):
     for t in threads:
         t.join()
     assert not wrong
+
+
+@pytest.mark.parametrize("name", ["four_bar", "tello", "geared_chain"])
+def test_loop_rows_are_those_of_each_loop_alone_or_in_batches(name):
+    robot = kl.robots.load(name)
+    plain = kl.Robot.from_tree(robot.tree, backend="numpy")
+    Q, _ = states(robot, 4)
+    for part in robot.mechanism.closures:
+        for _ in range(3):
+            batch = robot.loop_rows(part.name, Q)
+            for k, q in enumerate(Q):
+                rows, expected = robot.loop_rows(part.name, q), part.rows(robot.tree.top, q)
+                assert rows.dofs == batch.dofs == list(expected.dofs)
+                for found, all_found, x in zip(rows[1:], batch[1:], expected[1:], strict=True):
+                    assert found.shape == x.shape and np.array_equal(found, all_found[k])
+                    assert_agree(found, x, scale=1.0)
+                assert all(np.array_equal(x, y) for x, y in zip(plain.loop_rows(part.name, q), expected, strict=True))
+    for wrong in (robot, plain):
+        with pytest.raises(kl.errors.UnknownName, match="'nothing'"):
+            wrong.loop_rows("nothing", Q[0])
+
+
+def test_check_closed_says_at_once_what_the_careful_way_says():
+    for name in ("four_bar", "tello", "double_pendulum"):
+        robot = kl.Robot(kl.robots.mechanism(name), check="off")  # whoever asks is answered
+        Q, _ = states(robot, 5)
+        for q in (Q[0], Q):
+            for _ in range(3):
+                assert robot.check_closed(q) is None
+        opened = Q.copy()
+        opened[3] += 0.3
+        for _ in range(3):
+            if name != "double_pendulum":
+                with pytest.raises((LoopNotClosed, NotAState), match=r"(at|in) q of row 3"):
+                    robot.check_closed(opened)
+                with pytest.raises((LoopNotClosed, NotAState)):
+                    robot.check_closed(opened[3])
+            for wrong in (Q[0] * np.nan, Q * np.inf):
+                with pytest.raises(NonFiniteInput, match="q is"):
+                    robot.check_closed(wrong)
+            with pytest.raises(kl.errors.ShapeError, match="q must have shape"):
+                robot.check_closed(Q[0, :-1])
+        robot.check_closed(opened, tolerance=10.0) if name == "four_bar" else None

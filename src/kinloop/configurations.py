@@ -7,6 +7,7 @@ searched for in Python (`kinloop.clusters.closing`), which also explains what is
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -14,18 +15,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinloop.algorithms.trees import positions
+from kinloop.clusters import ClusterTree
 from kinloop.clusters.assembly import close
 from kinloop.clusters.closing import CONVERGED, TOLERANCE, close_step
 from kinloop.clusters.framing import shortest
 from kinloop.compiler import Kernel, guarded_check
 from kinloop.doors import Door, Guarded
+from kinloop.errors import unknown
 from kinloop.inputs import checked, checked_number, largest
 from kinloop.kernels import KEPT, Computed, Interpreted, Kernels, rowwise
+from kinloop.model import LoopRows
 from kinloop.scalar import Array
 from kinloop.states import StateCheck
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+
+def _dofs(tree: ClusterTree) -> dict[str, list[int]]:
+    """The coordinates that the rows of each loop and coupling are about."""
+    top = tree.top
+    return {p.name: p.rows(top, top.neutral()).dofs for p in top.mechanism.closures}
 
 
 class Durations(dict[float, Array]):
@@ -51,6 +61,32 @@ class Configurations:
             announce = partial(self.answers.__setitem__, name)
             door = Door(getattr(self, name), [1] * count, partial(self._opening, name), announce)
             self.answers[name] = door.call
+
+        self._rows_of = {p.name: self._loop_door(k) for k, p in enumerate(self._tree.top.mechanism.closures)}
+
+    def loop_rows(self, name: str, q: ArrayLike) -> LoopRows:
+        """(dofs, phi, K, k at rest) of one loop or coupling."""
+        door = self._rows_of.get(name)
+        if door is None:
+            raise unknown("loop", name, self._rows_of)
+        return LoopRows(list(self._tree.once(_dofs)[name]), *door.call(q))
+
+    def _loop_door(self, number: int) -> Door:
+        """The door of the rows of one loop or coupling, by its place among the closures."""
+        n = self._tree.top.nq
+
+        @functools.cache
+        def kernel() -> Computed:
+            call = partial(positions.loop_rows, self._tree, number)
+            return self._kernels.make("loop_rows", call, {"q": n}, key=number, charts=False)
+
+        def opening() -> Guarded | None:
+            made = kernel()
+            if not isinstance(made, Kernel):
+                return None
+            return lambda other, rows: made.guarded(other, [largest("q")], rows=rows)
+
+        return Door(lambda q: kernel()(checked("q", q, n)), [1], opening)
 
     def _opening(self, name: str) -> Guarded | None:
         """What makes builtins for a kernel, and such that look at q and compute nothing."""

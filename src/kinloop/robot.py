@@ -20,9 +20,7 @@ from kinloop.clusters import ClusterTree, grow, neutral, random_closed
 from kinloop.clusters.closing import TOLERANCE
 from kinloop.compiler import Kernel
 from kinloop.configurations import Configurations
-from kinloop.errors import unknown
 from kinloop.front_door import FrontDoor
-from kinloop.inputs import checked
 from kinloop.kernels import Kernels
 from kinloop.model import LoopRows, Mechanism
 from kinloop.robot_structure import RobotStructure
@@ -124,10 +122,7 @@ class Robot(RobotStructure):
 
     def loop_rows(self, name: str, q: ArrayLike) -> LoopRows:
         """(dofs, phi, K, k at rest) of one loop or coupling: all its rows, redundant ones too."""
-        for p in self.mechanism.closures:
-            if p.name == name:
-                return p.rows(self.tree.top, checked("q", q, self.nq))
-        raise unknown("loop", name, self.loop_names)
+        return self._configurations.loop_rows(name, q)
 
     # --- dynamics
 

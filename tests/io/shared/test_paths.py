@@ -1,5 +1,7 @@
 """Files that a model refers to are found inside its roots, by every way of naming them, and nowhere else."""
 
+import os
+
 import pytest
 
 from kinloop.errors import ModelError
@@ -56,3 +58,17 @@ def test_declared_packages_must_exist(folders):
 
 def test_the_stem_of_a_reference():
     assert stem("package://x/meshes/a.b.stl") == "a.b" and stem("c:\\meshes\\a.stl") == "a"
+
+
+def test_of_a_folder_that_is_not_there_no_file_is_looked_for(folders, monkeypatch):
+    looked = []
+    plain = os.lstat
+    monkeypatch.setattr(os, "lstat", lambda path, **x: (looked.append(str(path)), plain(path, **x))[1])
+    here = Roots(folders / "model")
+    for k in range(20):
+        assert here.find(f"nowhere/{k}.stl") is None and not here.escapes(f"nowhere/{k}.stl")
+        assert here.find(f"meshes/{k}.stl") is None
+    assert sum("nowhere/" in path for path in looked) == 0
+    assert sum("meshes/" in path for path in looked) == 20
+    (folders / "model/gone").symlink_to(folders / "never", target_is_directory=True)  # a link that leads nowhere
+    assert here.find("gone/a.stl") is None and here.escapes("gone/a.stl")

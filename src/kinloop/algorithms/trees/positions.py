@@ -54,6 +54,12 @@ def loop_jacobian(tree: ClusterTree, q: Array, v: Array) -> dict[str, Array]:
     return {"K": rows.K, "k": rows.k}
 
 
+def loop_rows(tree: ClusterTree, number: int, q: Array) -> dict[str, Array]:
+    """phi, K and k at rest of one loop or coupling, by its place among the closures."""
+    rows = tree.top.mechanism.closures[number].rows(tree.top, q)
+    return {"phi": rows.phi, "K": rows.K, "k": rows.k}
+
+
 def _vouched(q: Array, well: Any) -> Array:
     """q, its first number infinite unless all is well."""
     return np.array([sc.where(well, q[0], np.inf), *q[1:]]) if len(q) else q

@@ -66,7 +66,7 @@ def is_identity(T: Transform) -> bool:
 
 def turns_nothing(R: np.ndarray) -> bool:
     """Whether a rotation matrix is the identity."""
-    return bool((R == _NO_TURN).all())
+    return R is _NO_TURN or bool((R == _NO_TURN).all())
 
 
 def composed(T: Transform, other: Transform) -> Transform:

@@ -34,6 +34,7 @@ class Roots:
             if not root.is_dir():
                 raise ModelError(f"packages: {str(root)!r} is not a directory; declare directories that exist")
         self._folders: dict[str, str] = {}
+        self._nowhere: set[str] = set()
         self._found: dict[str, Path | None] = {}
         self._places: dict[str, list[str | None]] = {}
         self.roots = [self.directory, *self.named.values(), *self.declared]
@@ -58,8 +59,14 @@ class Roots:
             return str(Path(path).resolve())
         if folder not in self._folders:
             self._folders[folder] = str(Path(folder).resolve())
+            if not os.path.lexists(self._folders[folder]):
+                self._nowhere.add(self._folders[folder])
         real = os.path.join(self._folders[folder], name)
-        return str(Path(real).resolve()) if _is_link(real) else real
+        return real if self._is_missing(real) or not _is_link(real) else str(Path(real).resolve())
+
+    def _is_missing(self, real: str) -> bool:
+        """Whether the folder of a resolved path is known not to be there, and so the file is not."""
+        return os.path.dirname(real) in self._nowhere
 
     def candidates(self, reference: str) -> list[str]:
         """Where a reference may point: package:// and model:// names, file:// and plain paths."""
@@ -92,7 +99,9 @@ class Roots:
         if reference not in self._found:
             bad = not reference or "\0" in reference or len(reference) > 4096
             places = [] if bad else [real for real in self.places(reference) if real is not None]
-            self._found[reference] = next((Path(real) for real in places if os.path.isfile(real)), None)
+            self._found[reference] = next(
+                (Path(real) for real in places if not self._is_missing(real) and os.path.isfile(real)), None
+            )
         return self._found[reference]
 
     def escapes(self, reference: str) -> bool:
