@@ -3,7 +3,8 @@
     python benchmarks/front_door.py
 
 Trees of the example-robot-data wheel beside Pinocchio, both of `pip install kinloop[peers]`, and robots with loops by
-themselves. All contenders are timed in turn, and what is asked of each line is written behind it.
+themselves; then every method of a robot that computes something, with options too, beside its kernel. All contenders
+are timed in turn, and what is asked of each line is written behind it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from kinloop import robots
+import numpy as np
+
+from kinloop import Point, robots
+from kinloop.algorithms.quantities import QUANTITIES
 from kinloop.bench import peers_pinocchio
 from kinloop.bench.contenders import CALL, one_call, robot_call, timed
 from kinloop.bench.model_files import available_trees, tree_robot
@@ -21,6 +25,7 @@ from kinloop.bench.report_elements import Section, Table
 from kinloop.bench.timing import Effort, machine
 from kinloop.cli.bench_command import WIDE, print_section
 from kinloop.cli.terminal_output import console
+from kinloop.scalar import Array
 
 TREES = ("Panda", "Go1", "G1", "Talos")
 LOOPS = ("four_bar", "mini_cheetah", "tello")
@@ -79,6 +84,91 @@ def line(name: str, x: Problem, asked: Question, effort: Effort) -> list[str]:
     return [*cells, peer[0]["who"], digits(peer[0]["us"]), *times, "; ".join(missed) or "yes"]
 
 
+class Way(NamedTuple):
+    """A method as users call it, the kernel behind it with its inputs, and what it may cost above that [µs]."""
+
+    call: str
+    kernel: Callable[..., Any] | None
+    inputs: tuple[Array, ...]
+    most: float = ABOVE
+
+
+OPTIONS, BATCH = 1.0, 3.0
+"""What methods may cost above their kernels with options and under constraints, and with rows [µs]."""
+ROWS = 8
+RENAMED = {"q": "Q", "v": "V", "tau": "T", "a": "A", "f": "F", "x": "X"}
+"""What inputs are called where they have rows."""
+CONFIGURATIONS = (
+    "integrate(q, v, 1e-3)", "integrate(Q, V, 1e-3)", "difference(q, q)", "close(q)", "loop_error(q)",
+    "loop_jacobian(q, v)", "loop_rows(robot.loop_names[0], q)", "check_closed(q)", "check_closed(Q)", "neutral()",
+    "random_state(0)",
+)  # fmt: skip
+"""What has kernels that are not handed out, or none: only their own times."""
+
+
+def arrays(x: Problem) -> dict[str, Any]:
+    """What calls name: the robot, one state, and rows of it by capital letters."""
+    frame, wrenches = frame_of(x), np.ones((len(x.robot.body_names), 6))
+    one = {"q": x.q, "v": x.v, "tau": x.tau, "a": x.tau, "f": np.ones(6), "x": np.ones(3)}
+    rows = {RENAMED[name]: np.repeat(y[None], ROWS, axis=0) for name, y in one.items()}
+    return {"robot": x.robot, "f_ext": wrenches, "frame": frame, "frames": [frame], "held": [Point(frame)]} | one | rows
+
+
+def ways(x: Problem) -> list[Way]:
+    """Every method that computes something: by itself, with rows, external wrenches, a method, under constraints."""
+    robot, names = x.robot, arrays(x)
+    out = []
+    for name, entry in QUANTITIES.items():
+        if entry.constraints and robot.nv < len(names["x"]):
+            continue
+        inputs, batch = (tuple(names[k] for k in x) for x in (entry.inputs, map(RENAMED.__getitem__, entry.inputs)))
+        equal = "{0}={1}" if entry.frames or entry.constraints else "{1}"  # a frame may stand between inputs
+        given = ", ".join(equal.format(k, k) for k in entry.inputs)
+        rows = ", ".join(equal.format(k, RENAMED[k]) for k in entry.inputs)
+        text, options = "", {}
+        if entry.frames:
+            text, options = (
+                {"one": ", frame=frame", "many": ", frames=frames"}[entry.frames],
+                {"frames": names["frames"]},
+            )
+        elif entry.constraints:
+            text, options = ", constraints=held", {"constraints": names["held"]}
+        kernel = robot.compile(name, **options)
+        out.append(Way(f"{name}({given}{text})", kernel, inputs, OPTIONS if entry.constraints else ABOVE))
+        out.append(Way(f"{name}({rows}{text})", kernel, batch, BATCH))
+        if entry.forces:
+            pushed = robot.compile(name, f_ext=True, **options)
+            out.append(Way(f"{name}({given}{text}, f_ext=f_ext)", pushed, (*inputs, names["f_ext"].ravel()), OPTIONS))
+        for method, how in [*entry.methods.items()][1:2]:
+            if not how.numeric:
+                chosen = robot.compile(name, method, **options)
+                out.append(Way(f"{name}({given}{text}, method={method!r})", chosen, inputs, OPTIONS))
+    by_name = "compute('forward_dynamics', q, v, tau)"
+    out.append(Way(by_name, robot.compile("forward_dynamics"), (x.q, x.v, x.tau), OPTIONS))
+    return out + [Way(call, None, ()) for call in CONFIGURATIONS if robot.loop_names or "loop_rows" not in call]
+
+
+def way_line(name: str, x: Problem, way: Way, effort: Effort) -> list[str]:
+    """One method: its time, its kernel's, what lies between."""
+    call = eval(f"lambda: robot.{way.call}", arrays(x))
+    ours = [robot_call(call)] + ([one_call(way.kernel, way.inputs)] if way.kernel else [])
+    method, *handle = timed(way.call, CALL, ours, None, effort)
+    if not handle:
+        return [name, way.call, digits(method["us"]), "-", "-", "-", "-"]
+    above = method["us"] - handle[0]["us"]
+    held = "yes" if above <= way.most else f"above its kernel by more than {way.most} µs"
+    return [name, way.call, digits(method["us"]), digits(handle[0]["us"]), digits(above), digits(way.most), held]
+
+
+def every_method(names: tuple[str, ...] = LOOPS, effort: Effort | None = None) -> Table:
+    """All methods of robots with loops."""
+    effort = effort or Effort(rounds=100)
+    problems = {name: make_problem(robots.load(name)) for name in names}
+    rows = [way_line(name, x, way, effort) for name, x in problems.items() for way in ways(x)]
+    columns = ["robot", "method", "robot [µs]", "kernel [µs]", "above", "asked", "held"]
+    return Table("Every method, one call from Python, on one core", columns, rows)
+
+
 def front_door(trees: tuple[str, ...] = TREES, loops: tuple[str, ...] = LOOPS, effort: Effort | None = None) -> Section:
     """All robots, all questions."""
     effort = effort or Effort(rounds=400)
@@ -89,7 +179,8 @@ def front_door(trees: tuple[str, ...] = TREES, loops: tuple[str, ...] = LOOPS, e
         x = make_problem(robot)
         rows += [line(name, x, asked, effort) for asked in QUESTIONS]
     columns = ["robot", "quantity", "robot [µs]", "kernel [µs]", "above", "peer", "[µs]", "ratio", "asked", "held"]
-    return Section("The front door", str(machine()), [Table("One call from Python, on one core", columns, rows)])
+    tables = [Table("One call from Python, on one core", columns, rows), every_method(loops, effort)]
+    return Section("The front door", str(machine()), tables)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,12 @@ def robot_call(call: Callable[[], Array]) -> Peer:
     return Peer(ROBOT, call, call)
 
 
+def robot_batch(method: Callable[..., Array], inputs: Sequence[Array], batch: int) -> Peer:
+    """A method of a robot called for a batch of equal states."""
+    many = [np.repeat(x[None], batch, axis=0) for x in inputs]
+    return Peer(ROBOT, lambda: method(*many), lambda: method(*many)[-1], batch)
+
+
 def batch_call(
     kernel: Callable[..., Any], inputs: Sequence[Array], batch: int, threads: int | None = 1, name: str = KERNEL
 ) -> Peer:

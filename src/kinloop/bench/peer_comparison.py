@@ -11,7 +11,7 @@ import numpy as np
 from kinloop import sim
 from kinloop.algorithms.constrained.motion_constraints import Point
 from kinloop.bench import peers_mujoco, peers_pinocchio
-from kinloop.bench.contenders import ALL, CALL, KERNEL, ONE, batch_call, one_call, robot_call, timed
+from kinloop.bench.contenders import ALL, CALL, KERNEL, ONE, batch_call, one_call, robot_batch, robot_call, timed
 from kinloop.bench.peers import Peer, Problem, make_problem
 from kinloop.bench.timing import Effort
 from kinloop.errors import KinloopError
@@ -33,8 +33,8 @@ def forward(x: Problem, effort: Effort) -> list[dict[str, Any]]:
     calls = [*ours, *peers_pinocchio.forward_peers(x), *peers_mujoco.forward_peers(x)]
     out = timed(quantity, CALL, calls, exact, effort)
     for mode, threads, states in ((ONE, 1, effort.batch), (ALL, None, MANY * effort.batch)):
-        batch = [batch_call(kernel, inputs, states, threads), *peers_pinocchio.batch_peers(x, threads)]
-        out += timed(quantity, mode, batch, exact, effort)
+        ours = [batch_call(kernel, inputs, states, threads), robot_batch(robot.forward_dynamics, inputs, states)]
+        out += timed(quantity, mode, [*ours, *peers_pinocchio.batch_peers(x, threads)], exact, effort)
     return out
 
 
@@ -60,10 +60,10 @@ def delassus(x: Problem, frames: list[str], effort: Effort) -> list[dict[str, An
     """J M^-1 J^T of points held in the world."""
     held = [Point(name) for name in frames]
     exact = x.robot.delassus(x.q, held, method="dense_kkt")
-    kernel = x.robot.compile("delassus", constraints=held)
-    ours = one_call(kernel, [x.q])
+    robot, q = x.robot, x.q
+    ours = [one_call(robot.compile("delassus", constraints=held), [q]), robot_call(lambda: robot.delassus(q, held))]
     what = f"Delassus matrix of {len(frames)} points"
-    return timed(what, CALL, [ours, *peers_pinocchio.delassus_peers(x, held)], exact, effort)
+    return timed(what, CALL, [*ours, *peers_pinocchio.delassus_peers(x, held)], exact, effort)
 
 
 def step(x: Problem, effort: Effort) -> list[dict[str, Any]]:

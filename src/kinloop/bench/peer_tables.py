@@ -119,20 +119,14 @@ def other_table(data: dict[str, Any]) -> Table:
 def batch_table(data: dict[str, Any]) -> Table:
     """Forward dynamics of batches."""
     rows = _rows(data, lambda r: r["mode"] in (ONE, ALL) and r["quantity"] == "forward dynamics")
-    return Table("Forward dynamics of batches, per state", *_without_robot(COLUMNS, rows))
+    return Table("Forward dynamics of batches, per state", COLUMNS, rows)
 
 
 def step_table(data: dict[str, Any]) -> Table:
     """Simulated steps."""
-    rows = [r[:8] for r in _rows(data, lambda r: r["quantity"] == "step")]
-    columns, rows = _without_robot(COLUMNS[:8], rows)
-    return Table("Simulated steps of 1 ms without contact, per step", columns, rows)
-
-
-def _without_robot(columns: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
-    """A table without the column of the robot's methods, which are not measured there."""
-    k = columns.index("robot [µs]")
-    return columns[:k] + columns[k + 1 :], [row[:k] + row[k + 1 :] for row in rows]
+    k = COLUMNS.index("robot [µs]")  # no methods of robots are measured here
+    rows = [[*r[:k], *r[k + 1 : 8]] for r in _rows(data, lambda r: r["quantity"] == "step")]
+    return Table("Simulated steps of 1 ms without contact, per step", [*COLUMNS[:k], *COLUMNS[k + 1 : 8]], rows)
 
 
 def bars(data: dict[str, Any]) -> Plot:

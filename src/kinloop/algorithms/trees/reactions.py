@@ -41,12 +41,18 @@ def named(tree: ClusterTree, joints: Array, loops: Array, transmissions: Array) 
     """What `reactions` returns, for one state or a batch, by the names of joints, loops and coordinates."""
     names = tree.once(_names)
     if joints.ndim > 2:
-        joints, loops, transmissions = (np.moveaxis(x, -k, 0) for x, k in ((joints, 2), (loops, 2), (transmissions, 1)))
+        joints, loops, transmissions = _in_front(joints, 2), _in_front(loops, 2), _in_front(transmissions, 1)
     return Reactions(
         {name: joints[k] for k, name in enumerate(names.joints)},
         {name: loops[k] for k, name in enumerate(names.loops)},
         {part: {name: transmissions[k] for k, name in numbered} for part, numbered in names.transmissions},
     )
+
+
+def _in_front(x: Array, axis: int) -> Array:
+    """An array with an axis, counted from its end, in front of all others."""
+    first = x.ndim - axis
+    return x.transpose(first, *(k for k in range(x.ndim) if k != first))
 
 
 class _Names(NamedTuple):
