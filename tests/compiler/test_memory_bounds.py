@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from kinloop import scalar as sc
-from kinloop.compiler import Kernel, build, compile_function
+from kinloop.compiler import Kernel, build, compile_function, guarded_check
 from kinloop.compiler.run.host import host
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs mprotect")
@@ -92,6 +92,19 @@ def check_single(dtype: str, at_end: bool) -> None:
             out = guarded(np.zeros_like(given), at_end)
             for result in (kernel(given, out), kernel(given), kernel(given, out=out, threads=1), fast(given)):
                 np.testing.assert_array_equal(result, 2 * given)
+        check_rows(kernel, n, dtype, at_end)
+
+
+def check_rows(kernel: Kernel, n: int, dtype: str, at_end: bool) -> None:
+    """A guarded builtin for rows reads inputs and results once more, and has a judge write down what it finds."""
+    judge = compile_function(sc.trace(lambda x: {"faults": x[[0, -1, 0]] * 0.5}, {"x": n}), dtype=dtype, cache=False)
+    with mock.patch.object(np, "empty", lambda shape, dtype=float: guarded(EMPTY(shape, dtype), at_end)):
+        fast = kernel.guarded(kernel, [1e12], judge, 2, rows=True)
+        check = guarded_check(kernel, n, 1e12, judge, 2, rows=True)
+    for rows in (1, 2, 5, 63, 64, 65, 131):
+        x = guarded(np.ones((rows, n), dtype=dtype), at_end)
+        np.testing.assert_array_equal(fast(x), 2 * x)
+        assert dtype == "float32" or check(x) is None
 
 
 def check_calls(kernel: Kernel, inputs: list[np.ndarray], at_end: bool) -> None:
