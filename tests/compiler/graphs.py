@@ -7,6 +7,7 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.compiler import Kernel, compile_function
 
+NO_ANGLES = (0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12)  # kinds of steps without sines and cosines
 UNARY = (sc.sin, sc.cos, sc.tan, sc.atan, sc.floor, sc.abs)
 
 
@@ -33,14 +34,47 @@ def random_function(seed: int, size: int = 120, loops: bool = True) -> sc.Functi
     return sc.trace(body, {"q": 4, "v": 3})
 
 
+def linked_function(seed: int, links: int = 40, size: int = 18) -> sc.Function:
+    """The same random operations at every link, on other inputs and constants: outward, inward, and outward again.
+
+    Every link leaves an output; every fifth leaves another, an angle, and something for a loop behind them all.
+    """
+    draw = np.random.default_rng(seed)
+    constants = np.round(draw.uniform(0.2, 0.9, (links, 3)), 3) + 0.01
+
+    def turn(values, k, number):
+        rng, truths = np.random.default_rng([seed, number]), [values[0] < values[-1]]
+        values = [*values, constants[k, number] * values[0] - 0.25 * values[-1]]
+        while len(values) < size + number:
+            values.append(_step(rng, lambda: values[rng.integers(len(values))], truths, NO_ANGLES))
+        return values
+
+    def body(q, v):
+        there = [[q[0], v[0]]]
+        for k in range(links):
+            there.append(turn([there[-1][-1], there[-1][-2], q[k], v[k], 2.0 - constants[k, 2] * q[k]], k, 0))
+        back = [[v[0], q[0]]]
+        for k in reversed(range(links)):
+            back.append(turn([back[-1][-1], there[k + 1][-1], there[k][-2], v[k]], k, 1))
+        out = [[q[1], v[1]]]
+        for k in range(links):
+            out.append(turn([out[-1][-1], there[k + 1][-2], back[links - k][-1]], k, 2))
+        some = [there[k][-3] + sc.sin(there[k + 1][-1]) for k in range(2, links, 5)]
+        last = sc.repeat(3, _round, [some[0], out[links // 2][-1]], [back[links // 3][-2]])
+        ends = [x[-1] for x in out[1:]] + [there[k][-2] for k in range(1, links, 5)]
+        return {"a": np.array([*ends, *last], dtype=object), "m": np.array([some, [-x for x in some]], dtype=object)}
+
+    return sc.trace(body, {"q": links, "v": links})
+
+
 def _round(carry, given):
     x, y = carry
     swing = sc.repeat(2, lambda c, g: np.array([0.5 * c[0] + g[0]]), [x], [y])[0]
     return np.array([sc.sin(swing) + 0.3 * given[0], sc.where(x < y, x, 0.5 * y)], dtype=object)
 
 
-def _step(rng, pick, truths):
-    kind = rng.integers(14)
+def _step(rng, pick, truths, kinds=tuple(range(14))):
+    kind = kinds[rng.integers(len(kinds))]
     a, b, c = pick(), pick(), pick()
     match kind:
         case 0 | 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -170,7 +171,7 @@ class Kernel:
         from kinloop.compiler.export.c99 import export_c  # here, since few programs export
         from kinloop.compiler.plan.planner import make_plan
 
-        return export_c(make_plan(self.function, fuse=False), self._core.signature, folder)
+        return export_c(make_plan(self.function, fuse=False, large=math.inf), self._core.signature, folder)
 
     def to_casadi(self) -> Any:
         """The same computation as a `casadi.Function`."""

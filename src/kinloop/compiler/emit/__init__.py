@@ -11,6 +11,7 @@ What the kernel computes:
 
 - `stages`: the stages of a plan as functions, loops included;
 - `segment`: straight-line code;
+- `series_loop`: code that is run time after time, with tables;
 - `sincos`: sines and cosines;
 - `lane_calls`: other functions, by libm lane by lane.
 

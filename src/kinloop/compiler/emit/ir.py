@@ -7,7 +7,7 @@ know nothing of each other. A value is a name (`%t7`, `%row`, `@angles`) or a co
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 Value = str | int
 LIKELY, UNLIKELY = ", !prof !0", ", !prof !1"  # which way a branch goes, for the layout of the machine code
@@ -27,6 +27,11 @@ class Module:
     def declare_object(self, name: str) -> None:
         """An object that lies elsewhere; only its address is used."""
         self._lines.append(f"@{name} = external global i8")
+
+    def table(self, name: str, kind: str, entries: Iterable[str]) -> None:
+        """Constants of one type, side by side."""
+        listed = [f"{kind} {entry}" for entry in entries]
+        self._lines.append(f"@{name} = internal constant [{len(listed)} x {kind}] [{', '.join(listed)}]")
 
     @contextlib.contextmanager
     def function(self, result: str, name: str, *parameters: str, public: bool = False) -> Iterator[Writer]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from kinloop.compiler.emit.ir import Module, Writer
 from kinloop.compiler.emit.lane_arithmetic import any_nonzero
 from kinloop.compiler.emit.lane_calls import LANE_CALLS, lane_call
 from kinloop.compiler.emit.vector_type import Vector
-from kinloop.compiler.plan.stage_types import Operand, Plan, Segment
+from kinloop.compiler.plan.stage_types import Operand, Pattern, Place, Plan, Segment
 
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _FUSED = ("fma", "fms", "fnma")
@@ -18,54 +19,64 @@ _COMPARE = {"lt": "olt", "le": "ole"}
 _JOIN = ("and", "or")
 TRUTHS = (*_COMPARE, *_JOIN, "not")  # operations that answer yes or no
 STAGE = ("ptr noalias %scratch", "ptr noalias %out")  # what the function of a stage takes
+TURN = (*STAGE, "ptr noalias %marks", "ptr noalias %constants")  # what the function of a pattern takes
 
 
 def write_segment(module: Module, name: str, plan: Plan, segment: Segment, vector: Vector) -> None:
     """@name(scratch, out): the operations of a segment in order, each value stored where others look for it."""
     with module.function("void", name, *STAGE) as w:
         if segment.gate is None:
-            _SegmentWriter(w, plan, vector).write(segment)
+            _SegmentWriter(w, plan, vector).write(segment.values, segment.copies)
         else:
             with w.when(any_nonzero(w, vector, "%scratch", segment.gate)):
-                _SegmentWriter(w, plan, vector).write(segment)
+                _SegmentWriter(w, plan, vector).write(segment.values, segment.copies)
         w.ret()
 
 
-class _SegmentWriter:
+def write_pattern(module: Module, name: str, pattern: Pattern, vector: Vector) -> None:
+    """@name(scratch, out, marks, constants): the operations of a turn, with its rows of the tables."""
+    with module.function("void", name, *TURN) as w:
+        _TurnWriter(w, pattern, vector).write(range(len(pattern.operations)))
+        w.ret()
+
+
+class _OperationWriter:
     """Writes operations; values from elsewhere are loaded at their first use.
 
     A value has a name as a number, as a truth value, or both; each is made where it is first wanted.
     """
 
-    def __init__(self, writer: Writer, plan: Plan, vector: Vector) -> None:
-        self.writer, self.plan, self.vector = writer, plan, vector
+    def __init__(self, writer: Writer, code: Plan | Pattern, vector: Vector) -> None:
+        self.writer, self.code, self.vector = writer, code, vector
         self.T, self.B = vector.type, vector.truth
         self.zero, self.one = vector.const(0.0), vector.const(1.0)
         self.numbers: dict[int, str] = {}
         self.truths: dict[int, str] = {}
 
-    def write(self, segment: Segment) -> None:
-        operations, stores = self.plan.operations, self.plan.stores
-        for k in segment.values:
+    def write(self, values: Sequence[int], copies: Sequence[tuple[Operand, int]] = ()) -> None:
+        operations, stores = self.code.operations, self.code.stores
+        for k in values:
             op, args = operations[k]
             if op in TRUTHS:
                 self.truths[k] = self._truth_operation(op, args)
             else:
                 self.numbers[k] = self._number_operation(op, args)
-            for slot in stores.get(k, ()):
-                self._store(k, slot)
-        for x, slot in segment.copies:
+            for place in stores.get(k, ()):
+                self._store(k, place)
+        for x, slot in copies:
             self._store(x, slot)
 
-    def _address(self, slot: int) -> str:
-        output = slot - self.plan.n_in
-        if 0 <= output < self.plan.n_out:
-            return self.writer.offset("%out", output * self.vector.size)
-        return self.writer.offset("%scratch", slot * self.vector.size)
+    def _address(self, place: Any) -> str:
+        """The address that a place stands for."""
+        raise NotImplementedError
 
-    def _store(self, x: Operand, slot: int) -> None:
+    def _fetch(self, x: int) -> str:
+        """Load a value that was not made here."""
+        return self.writer.load(self.T, self._address(self.code.home[x]), self.vector.align)
+
+    def _store(self, x: Operand, place: Any) -> None:
         value = self._number(x)
-        self.writer.store(self.T, value, self._address(slot), self.vector.align)
+        self.writer.store(self.T, value, self._address(place), self.vector.align)
 
     def _number(self, x: Operand) -> str:
         """The name of a value as a number."""
@@ -76,7 +87,7 @@ class _SegmentWriter:
             if x in self.truths:
                 name = self._select(self.truths[x], self.one, self.zero)
             else:
-                name = self.writer.load(self.T, self._address(self.plan.home[x]), self.vector.align)
+                name = self._fetch(x)
             self.numbers[x] = name
         return name
 
@@ -141,3 +152,46 @@ class _SegmentWriter:
         """minimum, maximum as in NumPy: the first argument if it is nan or comes first, else the second."""
         extreme = self._select(self._compare(order, a, b), a, b)  # one instruction of the processor
         return self._select(self._compare("uno", a, a), a, extreme)
+
+
+class _SegmentWriter(_OperationWriter):
+    """Writes the operations of a segment, whose values wait in slots of the scratch array."""
+
+    code: Plan
+
+    def _address(self, place: int) -> str:
+        output = place - self.code.n_in
+        if 0 <= output < self.code.n_out:
+            return self.writer.offset("%out", output * self.vector.size)
+        return self.writer.offset("%scratch", place * self.vector.size)
+
+
+class _TurnWriter(_OperationWriter):
+    """Writes the operations of a pattern: marks, in bytes, and constants are read from the rows of a turn."""
+
+    code: Pattern
+
+    def __init__(self, writer: Writer, code: Pattern, vector: Vector) -> None:
+        super().__init__(writer, code, vector)
+        self.marks: dict[tuple[int | None, bool], str] = {(None, False): "%scratch", (None, True): "%out"}
+
+    def _address(self, place: Place) -> str:
+        base = (place.mark, place.output)
+        if base not in self.marks:
+            mark = self.writer.load("i32", self.writer.offset("%marks", place.mark or 0, "i32"), 4)
+            mark = self.writer.new(f"sext i32 {mark} to i64")
+            self.marks[base] = self.writer.offset("%out" if place.output else "%scratch", mark)
+        return self.writer.offset(self.marks[base], place.shift * self.vector.size)
+
+    def _fetch(self, x: int) -> str:
+        column = self.code.columns.get(x)
+        if column is None:
+            return super()._fetch(x)
+        real = self.vector.real
+        number = self.writer.load(real, self.writer.offset("%constants", column, real), self.vector.real_size)
+        if self.vector.width == 1:
+            return number
+        first = self.writer.new(f"insertelement {self.T} poison, {real} {number}, i32 0")
+        return self.writer.new(
+            f"shufflevector {self.T} {first}, {self.T} poison, {self.vector.of('i32')} zeroinitializer"
+        )

@@ -7,9 +7,10 @@ from kinloop.compiler.emit.kernel_layout import Layout
 from kinloop.compiler.emit.lane_arithmetic import any_nonzero
 from kinloop.compiler.emit.lane_calls import LANE_CALLS, write_lane_call
 from kinloop.compiler.emit.segment import STAGE, write_segment
+from kinloop.compiler.emit.series_loop import write_move, write_series
 from kinloop.compiler.emit.sincos import write_angles
 from kinloop.compiler.emit.vector_type import Vector
-from kinloop.compiler.plan.stage_types import Angles, Plan, Repeat, Segment
+from kinloop.compiler.plan.stage_types import Angles, Move, Plan, Repeat, Segment, Series
 
 
 def write_stages(module: Module, plan: Plan, layout: Layout, fma: bool) -> None:
@@ -18,7 +19,7 @@ def write_stages(module: Module, plan: Plan, layout: Layout, fma: bool) -> None:
     The plan's outputs are written to `out`, which may be their slots of the scratch array or an array of a user.
     """
     names: dict[int, list[str]] = {}
-    _write_plan(module, plan, layout, names)
+    _write_plan(module, plan, layout, names, {})
     used = {op for p in _all_plans(plan) for op, _ in p.operations.values()}
     for name in LANE_CALLS:
         if name in used:
@@ -41,13 +42,15 @@ def _all_plans(plan: Plan) -> list[Plan]:
     return [plan, *[p for s in plan.stages if isinstance(s, Repeat) for p in _all_plans(s.body)]]
 
 
-def _write_plan(module: Module, plan: Plan, layout: Layout, names: dict[int, list[str]]) -> None:
-    """Write the functions of a plan's stages, after those of its loops; their names into `names`."""
+def _write_plan(
+    module: Module, plan: Plan, layout: Layout, names: dict[int, list[str]], patterns: dict[str, str]
+) -> None:
+    """Write the functions of a plan's stages, after those of its loops; their names into `names` and `patterns`."""
     if id(plan) in names:  # the same body in two loops is written once
         return
     for stage in plan.stages:
         if isinstance(stage, Repeat):
-            _write_plan(module, stage.body, layout, names)
+            _write_plan(module, stage.body, layout, names, patterns)
     number = len(names)
     names[id(plan)] = [f"p{number}_{k}" for k in range(len(plan.stages))]
     for name, stage in zip(names[id(plan)], plan.stages, strict=True):
@@ -55,6 +58,10 @@ def _write_plan(module: Module, plan: Plan, layout: Layout, names: dict[int, lis
             write_segment(module, name, plan, stage, layout.vector)
         elif isinstance(stage, Angles):
             _write_angles_stage(module, name, stage, layout)
+        elif isinstance(stage, Series):
+            write_series(module, name, stage, layout.vector, patterns)
+        elif isinstance(stage, Move):
+            write_move(module, name, stage, layout.vector)
         else:
             _write_repeat(module, name, stage, layout.vector, names[id(stage.body)])
 

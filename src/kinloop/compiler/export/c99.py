@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from kinloop.compiler.plan.stage_types import Angles, Operand, Plan, Repeat, Segment
+from kinloop.compiler.plan.stage_types import Angles, Move, Operand, Plan, Repeat, Segment
 from kinloop.compiler.signature import Signature
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
@@ -130,8 +130,12 @@ def _write_plan(plan: Plan, single: bool, lines: list[str], names: dict[int, lis
                 f"        w[{stage.cos} + i] = (real)cos(w[{stage.at} + i]);",
                 "    }",
             ]
-        else:
+        elif isinstance(stage, Move):
+            lines.append(f"    memcpy(w + {stage.target}, w + {stage.source}, {stage.count} * sizeof(real));")
+        elif isinstance(stage, Repeat):
             lines += _repeat(stage, names[id(stage.body)])
+        else:
+            raise AssertionError("C is written operation by operation, without series")
         lines += ["}", ""]
 
 

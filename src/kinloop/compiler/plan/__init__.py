@@ -3,6 +3,8 @@
 - `stage_types`: what a plan consists of: segments, angles, loops, and the slots between them;
 - `planner`: makes the plan of a function;
 - `fuse`: products join the sum that uses them, so that both round once;
+- `rolling`, `find_series`: which operations repeat themselves, and in which order;
+- `patterns`: what repeats itself once, with tables of what differs;
 - `gates`: which operations may be left out with a loop that no state wants;
 - `lifetimes`: how long values wait in slots, and which can share one.
 """

@@ -13,31 +13,37 @@ from typing import Any
 from kinloop.compiler.plan.fuse import fuse_products
 from kinloop.compiler.plan.gates import BARRIERS, find_gates
 from kinloop.compiler.plan.lifetimes import last_uses, share_slots
-from kinloop.compiler.plan.stage_types import Angles, LoopNode, Operand, Operation, Plan, Repeat, Segment, Stage
+from kinloop.compiler.plan.patterns import Turns, make_series
+from kinloop.compiler.plan.rolling import LARGE, roll
+from kinloop.compiler.plan.stage_types import Angles, LoopNode, Move, Operand, Operation, Plan, Repeat, Segment, Stage
 from kinloop.scalar import Function, Symbol
 from kinloop.scalar.symbol import constant_value
 
 SEGMENT = 400  # runs as fast as 1600, compiles 20 % faster
+MOVE = 256  # copies of fewer slots are written one by one
 ANGLE_PAD = 8  # angles come in blocks of at most this many, so that one state can fill the vector unit
 
 
-def make_plan(function: Function, fuse: bool, segment: int = SEGMENT) -> Plan:
-    """Plan for `function`; `fuse` joins products and sums into operations that round once."""
-    return _plan(function, fuse, segment, {})
+def make_plan(function: Function, fuse: bool, segment: int = SEGMENT, large: float = LARGE) -> Plan:
+    """Plan for `function`; `fuse` joins products and sums into operations that round once.
+
+    From `large` operations on, those that repeat themselves become series.
+    """
+    return _plan(function, fuse, segment, large, {})
 
 
-def _plan(function: Function, fuse: bool, segment: int, known: dict[int, Plan]) -> Plan:
+def _plan(function: Function, fuse: bool, segment: int, large: float, known: dict[int, Plan]) -> Plan:
     if id(function) not in known:
         draft = _Draft.read(function)
         if fuse:
             draft.operations = fuse_products(draft.operations, draft.outputs)
         draft.open_gates()
         for angles, loops in _levels(draft):
-            bodies = {k: _plan(draft.loops[k].body, fuse, segment, known) for k in loops}
-            _add_barrier(draft, angles, bodies, segment)
+            bodies = {k: _plan(draft.loops[k].body, fuse, segment, large, known) for k in loops}
+            _add_barrier(draft, angles, bodies, segment, large)
         for k, x in enumerate(draft.outputs):
             draft.feed(x, draft.n_in + k)
-        _add_segments(draft, draft.outputs, segment)
+        _add_segments(draft, draft.outputs, segment, large)
         known[id(function)] = draft.finish()
     return known[id(function)]
 
@@ -61,7 +67,7 @@ class _Draft:
     size: int
     stores: dict[int, list[int]] = field(default_factory=dict)
     pending: list[tuple[Operand, int]] = field(default_factory=list)
-    stages: list[Stage] = field(default_factory=list)
+    stages: list[Stage | Turns] = field(default_factory=list)
     made: set[int] = field(default_factory=set)
     gates: dict[int, int] = field(default_factory=dict)  # the value that says whether a value is needed
     gate_slots: dict[int, int] = field(default_factory=dict)
@@ -107,17 +113,51 @@ class _Draft:
             self.feed(g, self.gate_slots[g])
 
     def finish(self) -> Plan:
-        """Give slots to the values that outlive their segment."""
-        last = last_uses(self.stages, self.operations)
-        # A value that is also an output can wait in its output slot.
-        outputs_end = self.n_in + len(self.outputs)
-        settled = {v: self.stores[v][0] for v in last if v in self.stores and self.stores[v][0] < outputs_end}
-        for v, slot in share_slots(self.stages, last, settled, self.reserve).items():
+        """Give slots to the values that outlive their piece of code."""
+        last = self._copied_later()
+        last |= last_uses(self.stages, self.operations)
+        outputs = range(self.n_in, self.n_in + len(self.outputs))
+        settled: dict[int, int] = {}
+        for stage in self.stages:
+            if isinstance(stage, Turns):
+                settled |= self._records(stage, last)
+        # A value that is also an output can wait in its output slot, where turns do not look for it.
+        there = {} if settled else {v: self.stores[v][0] for v in last if v in self.stores}
+        there = {v: slot for v, slot in there.items() if slot in outputs}
+        for v, slot in share_slots(self.stages, last, settled | there, self.reserve).items():
             self.home[v] = slot
-            if v not in settled:
+            if v not in there:
                 self.stores.setdefault(v, []).insert(0, slot)
         stores = {v: tuple(slots) for v, slots in self.stores.items()}
-        return Plan(self.n_in, len(self.outputs), self.size, tuple(self.stages), self.operations, self.home, stores)
+        stages = [
+            make_series(stage, self.operations, self.home, stores, outputs) if isinstance(stage, Turns) else stage
+            for stage in self.stages
+        ]
+        return Plan(self.n_in, len(self.outputs), self.size, tuple(stages), self.operations, self.home, stores)
+
+    def _records(self, turns: Turns, last: dict[int, int]) -> dict[int, int]:
+        """Slots for values that outlive their turn, side by side for each turn."""
+        places = turns.waiting(last)
+        base = self.reserve(len(places) * len(turns.rows))
+        return {row[k]: base + n * len(places) + i for n, row in enumerate(turns.rows) for i, k in enumerate(places)}
+
+    def _copied_later(self) -> dict[int, int]:
+        """Stores that not all turns do become copies behind them; the values that wait for it, and until when."""
+        outputs = range(self.n_in, self.n_in + len(self.outputs))
+        last: dict[int, int] = {}
+        stages: list[Stage | Turns] = []
+        for stage in self.stages:
+            stages.append(stage)
+            copies: list[tuple[Operand, int]] = []
+            for column in zip(*stage.rows, strict=True) if isinstance(stage, Turns) else ():
+                kinds = {tuple(slot in outputs for slot in self.stores.get(v, ())) for v in column}
+                if len(kinds) > 1:
+                    copies += [(v, slot) for v in column for slot in self.stores.pop(v, ())]
+            if copies:
+                stages.append(Segment((), tuple(copies)))
+                last |= {v: len(stages) - 1 for v, _ in copies if isinstance(v, int)}
+        self.stages = stages
+        return last
 
 
 def _levels(draft: _Draft) -> Iterator[tuple[list[int], list[int]]]:
@@ -137,7 +177,7 @@ def _levels(draft: _Draft) -> Iterator[tuple[list[int], list[int]]]:
         yield groups[depth]
 
 
-def _add_barrier(draft: _Draft, angles: list[int], bodies: dict[int, Plan], segment: int) -> None:
+def _add_barrier(draft: _Draft, angles: list[int], bodies: dict[int, Plan], segment: int, large: float) -> None:
     """Stages for sines, cosines and loops that depend on nothing later, after what they need."""
     needed: list[Operand] = list(dict.fromkeys(draft.operations[k][1][0] for k in angles))
     place = {x: i for i, x in enumerate(needed)}
@@ -156,7 +196,7 @@ def _add_barrier(draft: _Draft, angles: list[int], bodies: dict[int, Plan], segm
         for i, x in enumerate(args):
             draft.feed(x, bases[k] + i)
         needed.extend(args)
-    _add_segments(draft, needed, segment)
+    _add_segments(draft, needed, segment, large)
     draft.stages.extend(stages)
     for k in angles:
         op, (x,) = draft.operations[k]
@@ -166,19 +206,53 @@ def _add_barrier(draft: _Draft, angles: list[int], bodies: dict[int, Plan], segm
             draft.home[k] = bases[args[0]] + draft.picks[k]
 
 
-def _add_segments(draft: _Draft, needed: Iterable[Operand], segment: int) -> None:
+def _add_segments(draft: _Draft, needed: Iterable[Operand], segment: int, large: float) -> None:
     """Segments that compute `needed` and what it depends on, and the copies that are due."""
     order = _order(draft, needed)
-    pieces = _cut(draft, [v for v in order if v not in draft.gates], segment)
-    hop = max(segment // 2, -(-len(draft.pending) // max(len(pieces), 1)))
+    pieces = _pieces(draft, [v for v in order if v not in draft.gates], segment, large)
+    _add_moves(draft)
+    hop = max(segment // 2, -(-len(draft.pending) // max(sum(isinstance(piece, list) for piece in pieces), 1)))
     pending, draft.pending = draft.pending, []
     while pieces or pending:
         values = pieces.pop(0) if pieces else []
-        draft.stages.append(Segment(tuple(values), tuple(pending[:hop])))
-        pending = pending[hop:]
+        if isinstance(values, Turns):
+            draft.stages.append(values)
+        else:
+            draft.stages.append(Segment(tuple(values), tuple(pending[:hop])))
+            pending = pending[hop:]
     for g, slot in draft.gate_slots.items():
         for piece in _cut(draft, [v for v in order if draft.gates.get(v) == g], segment):
             draft.stages.append(Segment(tuple(piece), gate=slot))
+
+
+def _pieces(draft: _Draft, order: list[int], segment: int, large: float) -> list[list[int] | Turns]:
+    """`order` cut into segments, and where it repeats itself into turns."""
+    pieces: list[list[int] | Turns] = []
+    order, spans = roll(order, draft.operations, large)
+    done = 0
+    for span in spans:
+        pieces += _cut(draft, order[done : span.start], segment)
+        rows = [tuple(order[k : k + span.period]) for k in range(span.start, span.end, span.period)]
+        pieces.append(Turns(tuple(rows), tuple(len(piece) for piece in _cut(draft, list(rows[0]), segment))))
+        done = span.end
+    return pieces + _cut(draft, order[done:], segment)
+
+
+def _add_moves(draft: _Draft) -> None:
+    """Copies of many slots that follow each other to others that do, as loops."""
+    runs: list[list[tuple[Operand, int]]] = []
+    step = None
+    for x, slot in draft.pending:
+        following = isinstance(x, int) and bool(runs) and (draft.home[x] - slot, slot - 1) == step
+        if not following:
+            runs.append([])
+        runs[-1].append((x, slot))
+        step = (draft.home[x] - slot, slot) if isinstance(x, int) else None
+    draft.pending = [copy for run in runs if len(run) < MOVE for copy in run]
+    for run in runs:
+        x, slot = run[0]
+        if len(run) >= MOVE and isinstance(x, int):
+            draft.stages.append(Move(draft.home[x], slot, len(run)))
 
 
 def _cut(draft: _Draft, order: list[int], segment: int) -> list[list[int]]:

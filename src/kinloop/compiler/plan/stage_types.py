@@ -2,7 +2,9 @@
 
 - `Segment`: straight-line code of a few hundred operations, so that compile time stays linear;
 - `Angles`: the sine and cosine of many angles at once, as a loop;
-- `Repeat`: a rolled loop over a plan of its own.
+- `Repeat`: a rolled loop over a plan of its own;
+- `Series`: operations that are written once and run many times, each time on other slots and constants;
+- `Move`: slots that follow each other, copied to others that do.
 
 A slot holds one value of W states side by side. The scratch array begins with the inputs, then the outputs.
 Nothing here depends on W or on the language the plan is written in.
@@ -11,7 +13,10 @@ Nothing here depends on W or on the language the plan is written in.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kinloop.scalar import Function
 
@@ -64,7 +69,49 @@ class Repeat:
     gate: int | None
 
 
-Stage = Segment | Angles | Repeat
+@dataclass(frozen=True)
+class Move:
+    """The slots `source`... copied to the slots `target`..., `count` of them."""
+
+    source: int
+    target: int
+    count: int
+
+
+class Place(NamedTuple):
+    """Where a turn finds a value: `shift` slots behind its mark of this number; with no mark, the slot `shift`.
+
+    Places among the outputs, which may not lie in the scratch array, are counted from the first of them.
+    """
+
+    mark: int | None
+    shift: int
+    output: bool = False
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Operations that every turn of a series does, in order.
+
+    Operands with negative numbers come from outside: from a slot (`home`), or from a column of constants (`columns`).
+    """
+
+    operations: dict[int, Operation]
+    home: dict[int, Place]
+    columns: dict[int, int]
+    stores: dict[int, tuple[Place, ...]]
+
+
+@dataclass(frozen=True)
+class Series:
+    """The patterns one after the other, time after time: for each turn a row of `marks` (slots) and of `constants`."""
+
+    patterns: tuple[Pattern, ...]
+    marks: NDArray[np.int64]
+    constants: NDArray[np.float64]
+
+
+Stage = Segment | Angles | Repeat | Series | Move
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,37 @@
+"""A series as LLVM functions: each pattern once, and a loop over the rows of its tables."""
+
+from __future__ import annotations
+
+from kinloop.compiler.emit.ir import Module
+from kinloop.compiler.emit.segment import STAGE, write_pattern
+from kinloop.compiler.emit.vector_type import Vector
+from kinloop.compiler.plan.stage_types import Move, Series
+
+
+def write_series(module: Module, name: str, series: Series, vector: Vector, known: dict[str, str]) -> None:
+    """@name(scratch, out): every turn with its rows. Patterns that were written before are `known` by name."""
+    turns, n_marks = series.marks.shape
+    n_constants = series.constants.shape[1]
+    module.table(f"{name}_marks", "i32", map(str, (series.marks * vector.size).flat))
+    module.table(f"{name}_constants", vector.real, map(vector.one_lane().const, series.constants.flat))
+    for k, pattern in enumerate(series.patterns):
+        if repr(pattern) not in known:
+            known[repr(pattern)] = f"{name}_turn{k}"
+            write_pattern(module, f"{name}_turn{k}", pattern, vector)
+    with module.function("void", name, *STAGE) as w:
+        with w.count(0, turns) as turn:
+            row = w.offset(f"@{name}_marks", w.integer("mul", turn.index, n_marks), "i32")
+            numbers = w.offset(f"@{name}_constants", w.integer("mul", turn.index, n_constants), vector.real)
+            for pattern in series.patterns:
+                w.call("void", known[repr(pattern)], "ptr %scratch", "ptr %out", f"ptr {row}", f"ptr {numbers}")
+        w.ret()
+
+
+def write_move(module: Module, name: str, move: Move, vector: Vector) -> None:
+    """@name(scratch, out): slots copied one after the other."""
+    T, align = vector.type, vector.align
+    with module.function("void", name, *STAGE) as w:
+        source, target = (w.offset("%scratch", slot * vector.size) for slot in (move.source, move.target))
+        with w.count(0, move.count) as k:
+            w.store(T, w.load(T, w.offset(source, k.index, T), align), w.offset(target, k.index, T), align)
+        w.ret()

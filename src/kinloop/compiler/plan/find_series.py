@@ -1,0 +1,147 @@
+"""Where a list of operations does the same time after time on other values: links of a chain, legs, equal clusters.
+
+Every operation gets a label: what it does, and how far back its arguments are if they are near. Where labels repeat
+with some period, turns that follow each other are compared exactly: operation by operation, and argument by argument,
+which must be a constant, or come from the same place of the turn, or from before it, in all of them.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinloop.compiler.plan.stage_types import Operation
+
+TURNS = 4  # fewer are not worth a loop
+_WINDOW = 16  # operations whose labels must repeat for a period to be considered
+_NEAR = 16  # arguments at most this far back are part of a label
+_PERIODS = 64  # how many are considered, the most frequent first
+_CONSTANT, _NONE, _ELSEWHERE = -1, -2, -3  # arguments that no operation of the list computes
+
+Integers = NDArray[np.int64]
+
+
+class Span(NamedTuple):
+    """`turns` of `period` operations each, from `start` on."""
+
+    start: int
+    period: int
+    turns: int
+
+    @property
+    def end(self) -> int:
+        return self.start + self.period * self.turns
+
+
+def find_series(order: Sequence[int], operations: Mapping[int, Operation], short: int = 1) -> list[Span]:
+    """The spans of `order` that repeat themselves, in order; turns below `short` operations are taken together."""
+    if len(order) < 2 * _WINDOW:
+        return []
+    names, args = _arrays(order, operations)
+    labels = _labels(names, args)
+    spans: list[Span] = []
+    for start, length, period in _regions(labels):
+        spans += _turns(names, args, start, length, period, short)
+    return sorted(spans)
+
+
+def _arrays(order: Sequence[int], operations: Mapping[int, Operation]) -> tuple[Integers, Integers]:
+    """What each operation does, and the places in `order` of its (at most three) arguments."""
+    place = {v: i for i, v in enumerate(order)}
+    codes: dict[str, int] = {}
+    names, args = [], []
+    for v in order:
+        op, given = operations[v]
+        names.append(codes.setdefault(op, len(codes)))
+        row = [_CONSTANT if isinstance(x, float) else place.get(x, _ELSEWHERE) for x in given]
+        args.append((*row, *[_NONE] * (3 - len(row))))
+    return np.array(names, dtype=np.int64), np.array(args, dtype=np.int64)
+
+
+def _labels(names: Integers, args: Integers) -> Integers:
+    """A number for each operation; far arguments and those from elsewhere look the same."""
+    back = np.arange(len(names))[:, None] - args
+    far = (args == _ELSEWHERE) | ((args >= 0) & (back > _NEAR))
+    kinds = np.where(args == _CONSTANT, 0, np.where(args == _NONE, 1, np.where(far, 2, 2 + back)))
+    labels = names
+    for kind in kinds.T:
+        labels = labels * (3 + _NEAR) + kind
+    return labels
+
+
+def _regions(labels: Integers) -> list[tuple[int, int, int]]:
+    """Disjoint (start, length, period) in which labels repeat with the period, the longest first."""
+    found = [region for period in _periods(labels) for region in _repeating(labels, period, 0, len(labels))]
+    heapq.heapify(found)
+    free = np.ones(len(labels), dtype=bool)
+    out = []
+    while found:
+        _, period, start, length = heapq.heappop(found)
+        if free[start : start + length].all():
+            free[start : start + length] = False
+            out.append((start, length, period))
+            continue
+        for a, b in _stretches(free[start : start + length]):
+            for region in _repeating(labels, period, start + a, start + b):
+                heapq.heappush(found, region)
+    return out
+
+
+def _periods(labels: Integers) -> list[int]:
+    """Distances between a window of labels and the next that is equal, the most frequent first."""
+    n = len(labels) - _WINDOW + 1
+    _, labels = np.unique(labels, return_inverse=True)
+    weights = np.random.default_rng(0).integers(1, 2**63, size=labels.max() + 1, dtype=np.uint64)
+    marks = np.zeros(n, dtype=np.uint64)
+    for k in range(_WINDOW):
+        marks = marks * np.uint64(0x9E3779B97F4A7C15) + weights[labels[k : k + n]]
+    order = np.argsort(marks, kind="stable")
+    equal = marks[order[1:]] == marks[order[:-1]]
+    periods, counts = np.unique(np.diff(order)[equal], return_counts=True)
+    return [int(periods[k]) for k in np.argsort(-counts, kind="stable")[:_PERIODS]]
+
+
+def _repeating(labels: Integers, period: int, start: int, end: int) -> list[tuple[int, int, int, int]]:
+    """(-saved operations, period, start, length) of all stretches with `TURNS` turns at least."""
+    part = labels[start:end]
+    if len(part) < TURNS * period:
+        return []
+    equal = part[:-period] == part[period:]
+    stretches = [(a, b) for a, b in _stretches(equal) if b - a >= (TURNS - 1) * period]
+    return [(a - b, period, start + int(a), int(b - a) + period) for a, b in stretches]
+
+
+def _stretches(truth: NDArray[Any]) -> Integers:
+    """(from, to) of every stretch of true values."""
+    padded = np.concatenate([[False], truth, [False]])
+    return np.flatnonzero(padded[1:] != padded[:-1]).reshape(-1, 2)
+
+
+def _turns(names: Integers, args: Integers, start: int, length: int, period: int, short: int) -> list[Span]:
+    """The turns of a region that are equal, where they take least from the turn before."""
+    end = start + length
+    start += _cut(args, start, length, period)
+    period *= max(1, min(-(-short // period), length // (period * TURNS)))
+    count = (end - start) // period
+    starts = start + period * np.arange(count)
+    rows = starts[:, None] + np.arange(period)
+    inside = args[rows] - starts[:, None, None]
+    inside = np.where((args[rows] >= 0) & (inside >= 0), inside, np.where(args[rows] >= 0, _ELSEWHERE, args[rows]))
+    middle = count // 2
+    equal = (names[rows] == names[rows[middle]]).all(axis=1) & (inside == inside[middle]).all(axis=(1, 2))
+    return [Span(int(starts[a]), period, int(b - a)) for a, b in _stretches(equal) if b - a >= TURNS]
+
+
+def _cut(args: Integers, start: int, length: int, period: int) -> int:
+    """How far behind `start` a turn should begin: where fewest values wait for later ones of the region."""
+    part = args[start : start + length] - start
+    last = np.arange(length)
+    users, columns = np.nonzero(part >= 0)
+    np.maximum.at(last, part[users, columns], users)
+    waiting = np.arange(length) - np.cumsum(np.bincount(last + 1, minlength=length + 1))[:length]
+    whole = waiting[: length // period * period].reshape(-1, period)
+    return int(np.argmin(np.median(whole[1:-1] if len(whole) > 2 else whole, axis=0)))
