@@ -56,12 +56,17 @@ class CompileError(KinloopError, RuntimeError):
     """A kernel that could not be made."""
 
 
+WORD, WORDS = 100, 5_000
+"""Letters of a name, and names, among which near ones are looked for."""
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
     """The error for an unknown name: lists the nearest known ones, or a few of all."""
     import difflib  # when first needed: it takes 1 ms of every start
 
-    known = list(known)
-    near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)
+    known, name = list(known), str(name)
+    short = [n for n in known if len(n) <= WORD] if len(name) <= WORD else []  # the search takes time with every letter
+    near = difflib.get_close_matches(name, short[:WORDS], n=3, cutoff=0.5)
     if near:
         hint = f"did you mean {' or '.join(repr(n) for n in near)}?"
     elif known:

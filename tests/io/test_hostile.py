@@ -26,6 +26,8 @@ def mjcf(body: str, more: str = "") -> str:
 
 
 BODY = "<body name='b'><joint/><geom size='0.1'/></body>"
+LINK = "<link name='l{0}'/>"
+HINGE = "<joint name='j{0}' type='continuous'><parent link='l{1}'/><child link='l{0}'/></joint>"
 A, B, J = bar("a"), bar("b"), revolute("j", "a", "b")
 BOMB = "<!DOCTYPE x [" + "".join(f'<!ENTITY a{k + 1} "{f"&a{k};" * 10}">' for k in range(9)) + "]>"
 CASES = {
@@ -79,14 +81,18 @@ CASES = {
     "bad size": (urdf(A.replace('radius="0.02"', 'radius="-1"')), "must not be negative", None),
     "deep": ("<robot name='r'>" + "<a>" * 5000 + "</a>" * 5000 + "</robot>", "nested 101 deep", None),
     "many": (urdf("<a/>" * 60_000), "a model may have 50000 elements", None),
-    "many bodies": (urdf(bar("l0"), *(bar(f"l{k}") + revolute(f"j{k}", f"l{k - 1}", f"l{k}") for k in range(1, 500))), "limits allow 400", None),
+    "many bodies": (urdf(LINK.format(0), *(LINK.format(k) + HINGE.format(k, k - 1) for k in range(1, 10_100))), "limits allow 10000", None),
+    "far couplings": (urdf(LINK.format(0), *(LINK.format(k) + HINGE.format(k, k - 1) for k in range(1, 3_000)), *(f'<coupling name="x{k}"><predecessor link="l{k}"/><successor link="l{2_999 - k}"/></coupling>' for k in range(1, 1_400))), "above 200000; raise limits", None),
+    "far loops": (urdf(LINK.format(0), *(LINK.format(k) + HINGE.format(k, k - 1) for k in range(1, 3_000)), *(f'<loop name="x{k}" type="fixed"><predecessor link="l{k}"/><successor link="l{2_999 - k}"/></loop>' for k in range(1, 1_400))), "above 200000; raise limits", None),
+    "tangled clusters": (urdf(LINK.format(0), *(LINK.format(2 * k) + HINGE.format(2 * k, 0) + LINK.format(2 * k + 1) + HINGE.format(2 * k + 1, 2 * k) for k in range(1, 1_500)), *(f'<coupling name="x{k}"><dependent joint="j{2 * k + 1}"><term joint="j{2 * k + 3}"/></dependent></coupling>' for k in range(1, 1_499))).replace("<joint", "<joint independent='false'", 2), "too many ways", None),
+    "long names": (urdf(*(f"<link name='{'x' * 2_000}{k}'/>" for k in range(4_000)), HINGE.format(1, 0)), "missing link", None),
     "many attributes": ("<robot " + " ".join(f"a{k}='1'" for k in range(10_000)) + "/>", "attributes", 1),
     "long name": (urdf(f"<link name='{'x' * 200_000}'/>", A), "hangs on nothing", None),
     "mjcf nan": (mjcf(BODY.replace("0.1", "nan")), "give finite numbers", 4),
     "mjcf schema": (mjcf(BODY.replace("<joint/>", "<joint magic='1'/>")), "MuJoCo refuses it", 4),
     "mjcf massless": (mjcf("<body name='b'><joint/></body>"), "MuJoCo refuses it", None),
     "mjcf bomb": (mjcf(f"<replicate count='30000'><replicate count='30000'>{BODY}</replicate></replicate>"), "elements", None),
-    "mjcf copies": (mjcf(f"<replicate count='9000'>{BODY}</replicate>"), "9000 elements <body>; limits allow 400", 4),
+    "mjcf copies": (mjcf(f"<replicate count='9000'>{BODY}</replicate>"), "9000 elements <body>; limits allow 1500", 4),
     "mjcf geoms": (mjcf(BODY + "<replicate count='90'><replicate count='90'><geom size='1'/></replicate></replicate>"), "elements <geom>; limits allow 4000", None),
     "mjcf sites": (mjcf(BODY + "<replicate count='9000'><site/></replicate>"), "elements <site>; limits allow 4000", None),
     "mjcf supertorus": (mjcf(BODY, "<asset><mesh name='m' builtin='supertorus' params='999 .3 1 1'/></asset>"), "numbers of at most 100", 2),
@@ -95,7 +101,7 @@ CASES = {
     "mjcf vertices": (mjcf(BODY, f"<asset><mesh name='m' vertex='{'1 2 3 ' * 60_000}'/></asset>"), "above 50000 vertices", 2),
     "mjcf params": (mjcf(BODY, "<asset><mesh name='m' builtin='plate' params='x'/></asset>"), "give numbers", 2),
     "mjcf keyframes": (mjcf(BODY.replace("<joint/>", "<freejoint/>").replace(" name='b'", "") * 390, "<keyframe>" + "<key/>" * 20_000 + "</keyframe>"), "20000 keyframes of 390 joints", None),
-    "mjcf actuators": (mjcf(BODY.replace("<joint/>", "<joint name='j'/>"), "<actuator>" + "<motor joint='j'/>" * 2000 + "</actuator>"), "2000 actuators; limits allow 1600", 2),
+    "mjcf actuators": (mjcf(BODY.replace("<joint/>", "<joint name='j'/>"), "<actuator>" + "<motor joint='j'/>" * 5000 + "</actuator>"), "5000 actuators; limits allow 3000", 2),
     "mjcf muscles": (mjcf(BODY.replace("<joint/>", "<joint name='j' range='0 1'/>"), "<option timestep='1e-9'/><compiler><lengthrange inttotal='1e9' useexisting='false'/></compiler><actuator><muscle joint='j'/></actuator>"), None, None),
     "equal loops": (urdf(FOUR_BAR_LINKS, *(f'<loop name="x{k}" type="revolute"><predecessor link="crank"/><successor link="rocker"/><axis xyz="0 0 1"/></loop>' for k in range(400))), "one of 400 loops and couplings; 4 links may have 32", None),
     "wide coupling": (urdf(A, B, J, '<coupling name="x">' + "".join(f'<dependent joint="d{k}"><term joint="t{k}"/></dependent>' for k in range(20_000)) + "</coupling>"), "couples 20000 joints", None),
@@ -185,6 +191,38 @@ def test_places_that_are_not_files_are_refused(tmp_path):
             load(tmp_path / "pipe.urdf")
     with pytest.raises(ModelFileError):
         load("a\0b")
+
+
+def large_models() -> dict[str, tuple[str, int]]:
+    """Honest files of thousands of bodies, and how many: chains, stars, gears along a chain, four-bars on each other."""
+    chain = [LINK.format(0), *(LINK.format(k) + HINGE.format(k, k - 1) for k in range(1, 6_000))]
+    gears = [
+        f'<coupling name="x{k}"><predecessor link="l{k}"/><successor link="l{k + 1}"/></coupling>'
+        for k in range(1, 2_000)
+    ]
+    bars = [LINK.format(0)]
+    for k in range(1, 4_500, 3):
+        on = k - 1
+        bars += [LINK.format(k), HINGE.format(k, on), LINK.format(k + 1), HINGE.format(k + 1, k), LINK.format(k + 2)]
+        bars += [HINGE.format(k + 2, on)]
+        bars += [f'<loop name="x{k}" type="revolute"><predecessor link="l{k + 1}"/><successor link="l{k + 2}"/></loop>']
+    return {
+        "chain": (urdf(*chain), 6_000),
+        "star": (urdf(LINK.format(0), *(LINK.format(k) + HINGE.format(k, 0) for k in range(1, 6_000))), 6_000),
+        "gears": (urdf(*chain[:4_000], *gears), 4_000),
+        "four-bars": (urdf(*bars).replace("<joint", "<joint independent='false'", 3), 4_501),
+        "mjcf": (mjcf(f"<replicate count='1500'>{BODY}</replicate>"), 1_500),
+    }
+
+
+@pytest.mark.filterwarnings("ignore::kinloop.io.ModelWarning")
+@pytest.mark.parametrize("name", ["chain", "star", "gears", "four-bars", "mjcf"])
+def test_thousands_of_bodies_are_read_in_time(tmp_path, name):
+    text, bodies = large_models()[name]
+    path = write(tmp_path, text, "model.xml")
+    start = time.perf_counter()
+    assert len(load(path).bodies) == bodies
+    assert time.perf_counter() - start < 2.0
 
 
 def test_caps_can_be_raised_and_lowered(tmp_path):
@@ -336,8 +374,10 @@ def test_mujoco_is_given_bytes_and_no_paths(tmp_path):
 def test_time_and_memory_stay_bounded(tmp_path):
     pytest.importorskip("mujoco")
     heavy = [name for name in CASES if name.startswith("mjcf")] + ["equal loops", "wide coupling"]
-    heavy += ["entity bomb", "deep", "many", "many bodies", "many attributes", "long name"]
-    paths = [write(tmp_path, CASES[name][0], f"{k}.xml") for k, name in enumerate(heavy)]
+    heavy += ["entity bomb", "deep", "many", "many bodies", "many attributes", "long name", "long names"]
+    heavy += ["far couplings", "far loops", "tangled clusters"]
+    texts = [*(CASES[name][0] for name in heavy), *(text for text, _ in large_models().values())]
+    paths = [write(tmp_path, text, f"{k}.xml") for k, text in enumerate(texts)]
     big = tmp_path / "big.urdf"
     big.write_bytes(b"<robot name='" + b"x" * 9_900_000 + b"'><link name='a'/></robot>")
     spaces = tmp_path / "spaces.urdf"

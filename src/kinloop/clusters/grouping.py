@@ -9,8 +9,10 @@ a component of that graph is a cluster. A cluster whose bodies hang on several c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+from kinloop.errors import ModelError
 from kinloop.model.loops import LoopClosure
 from kinloop.model.topology import Topology
 
@@ -62,10 +64,18 @@ def strongly_connected(edges: Sequence[Sequence[int]]) -> list[list[int]]:
     return found
 
 
-def group(top: Topology, closures: Sequence[LoopClosure]) -> list[list[int]]:
-    """Bodies of every cluster, clusters in an order where parents come first."""
+def group(top: Topology, closures: Sequence[LoopClosure], work: float = math.inf) -> list[list[int]]:
+    """Bodies of every cluster, clusters in an order where parents come first.
+
+    Every merging of clusters looks at all bodies; where that are more than `work` in all, there is an error.
+    """
     together = [closure.bodies(top) for closure in closures]
     while True:
+        work -= len(top)
+        if work < 0:
+            raise ModelError(
+                f"clusters of {len(top)} bodies hang on each other in too many ways to be told apart; raise limits"
+            )
         clusters = _components(top, together)
         of = {i: k for k, bodies in enumerate(clusters) for i in bodies}
         extra = _merge(top, clusters, of)

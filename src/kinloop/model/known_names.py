@@ -25,5 +25,5 @@ def known_joints(m: Mechanism, names: Sequence[str], user: str) -> None:
     if not names:
         raise ModelError(f"{user} names no joints; name at least one")
     for name in names:
-        if name not in m.joint_names:
+        if name not in m.joint_types:
             raise ModelError(f"{user} refers to a missing joint: {unknown('joint', name, [j.name for j in m.joints])}")

@@ -11,6 +11,7 @@ from kinloop.model.body import Body, Geometry
 from kinloop.model.frame import WORLD, Frame
 from kinloop.model.frozen_arrays import frozen
 from kinloop.model.joint import Joint
+from kinloop.model.joints import JointType
 from kinloop.model.loops import Coupling, Loop, LoopClosure
 from kinloop.model.validation import validate
 
@@ -70,8 +71,9 @@ class Mechanism:
         return frozenset(b.name for b in self.bodies)
 
     @cached_property
-    def joint_names(self) -> frozenset[str]:
-        return frozenset(j.name for j in self.joints)
+    def joint_types(self) -> dict[str, JointType]:
+        """The types of joints, by their names."""
+        return {j.name: j.type for j in self.joints}
 
     @cached_property
     def parents(self) -> frozenset[str]:

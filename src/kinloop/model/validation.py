@@ -130,16 +130,16 @@ def _check_tree(m: Mechanism) -> None:
                 raise ModelError(f"tree joints form a cycle through body {at!r}; make one of them a loop joint")
             path[at] = None
             at = parents[at].parent
-        grounded |= path.keys()
+        grounded.update(path)
 
 
 def _check_choices(m: Mechanism) -> None:
     """Names of independent coordinates and of constrained loops."""
     coordinates = {n for j in m.joints for n in coordinate_names(j)}
     for name in m.independent:
-        if name not in m.joint_names and name not in coordinates:
+        if name not in m.joint_types and name not in coordinates:
             raise ModelError(f"independent coordinate: {unknown('joint', name, [j.name for j in m.joints])}")
-    loops = [loop.name for loop in m.loops]
+    loops = {loop.name: None for loop in m.loops}
     for name in m.constrained:
         if name not in loops:
             raise ModelError(f"constrained loop: {unknown('loop', name, loops)}")

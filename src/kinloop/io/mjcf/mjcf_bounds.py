@@ -18,6 +18,8 @@ VERTICES = 50_000
 """Vertices of all built-in meshes, and of those written out in the document, together."""
 KEY_NUMBERS = 1_000_000
 """Numbers of all keyframes together."""
+JOINTS = 2
+"""Joints and actuators that there may be for each of the bodies that limits allow."""
 JOINT_NUMBERS, ACTUATOR_NUMBERS = 13, 2
 """Numbers of a keyframe for a joint (position and velocity of a free one) and for an actuator."""
 
@@ -29,7 +31,8 @@ class Bounds:
         self.limits = limits
         self.counts: Counter[str] = Counter()
         self.vertices = self.actuators = 0
-        self.most = {"body": limits.bodies, "geom": limits.shapes, "site": limits.shapes, "joint": limits.links}
+        bodies = min(limits.bodies, limits.compiled_bodies)
+        self.most = {"body": bodies, "geom": limits.shapes, "site": limits.shapes, "joint": JOINTS * bodies}
 
     def copies(self, node: Node, copies: int) -> int:
         """How many copies of the children of an element there will be."""
@@ -46,8 +49,8 @@ class Bounds:
             raise node.error(f"brings the model to {count} elements <{node.tag}>; limits allow {most}")
         if node.tag == "actuator":
             self.actuators += len(node.children)
-            if self.actuators > self.limits.links:
-                raise node.error(f"has {self.actuators} actuators; limits allow {self.limits.links}")
+            if self.actuators > self.most["joint"]:
+                raise node.error(f"has {self.actuators} actuators; limits allow {self.most['joint']}")
         if node.tag == "mesh":
             finest = self._finest(node) if node.get("builtin") else 0.0
             self.vertices += int(finest * finest) + len((node.get("vertex") or "").split()) // 3

@@ -45,8 +45,9 @@ def compile_mjcf(root: Node, path: Path, roots: Roots, options: Options, notes: 
 def read_mjcf(root: Node, path: Path, roots: Roots, options: Options, notes: Notes) -> Mechanism:
     """The mechanism of a `<mujoco>`; q of every joint is MuJoCo's qpos, `ref` included."""
     model, source = compile_mjcf(root, path, roots, options, notes)
-    if model.nbody - 1 > options.limits.bodies:
-        raise root.error(f"has {model.nbody - 1} bodies; limits allow {options.limits.bodies}")
+    most = min(options.limits.bodies, options.limits.compiled_bodies)
+    if model.nbody - 1 > most:
+        raise root.error(f"has {model.nbody - 1} bodies; limits allow {most}")
     if model.ngeom > options.limits.shapes:
         raise root.error(f"has {model.ngeom} geoms; limits allow {options.limits.shapes} shapes")
     description = RobotDescription(root.get("model") or path.stem, root.where, options, notes)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from kinloop.io.shared.file_errors import Where
 from kinloop.io.shared.robot_description import RobotDescription
@@ -18,6 +20,25 @@ class LinkTree:
     places: dict[str, Where]
     carriers: dict[str, Joint]
     order: list[str]
+
+    @cached_property
+    def depth(self) -> dict[str, int]:
+        """How many joints lie between the world and each link."""
+        depth = {WORLD: 0}
+        for name in self.order:
+            depth[name] = depth[self.carriers[name].parent] + 1
+        return depth
+
+    def between(self, a: str, b: str, most: float = math.inf) -> tuple[list[Joint], list[Joint]]:
+        """Joints from the nearest common ancestor of two links to each; of more than `most`, the last ones."""
+        paths: dict[str, list[Joint]] = {a: [], b: []}
+        ends = [a, b]
+        while ends[0] != ends[1] and len(paths[a]) + len(paths[b]) <= most:
+            k = 0 if self.depth[ends[0]] >= self.depth[ends[1]] else 1
+            carrier = self.carriers[ends[k]]
+            paths[(a, b)[k]].append(carrier)
+            ends[k] = carrier.parent
+        return paths[a][::-1], paths[b][::-1]
 
 
 def span_links(d: RobotDescription) -> LinkTree:

@@ -8,7 +8,7 @@ from kinloop.io.shared.exact_poses import composed
 from kinloop.io.shared.link_tree import LinkTree, span_links
 from kinloop.io.shared.lumping import Lump, make_bodies
 from kinloop.io.shared.remap_closures import Places, independent_joints, remap_coupling, remap_loop
-from kinloop.io.shared.robot_description import RobotDescription
+from kinloop.io.shared.robot_description import PathCoupling, RobotDescription
 from kinloop.model import WORLD, Frame, Mechanism
 from kinloop.spatial import Transform
 
@@ -24,6 +24,7 @@ def make_mechanism(d: RobotDescription) -> Mechanism:
     places = {c.name: where for c, where in (*d.loops, *d.couplings)}
     d.notes.places = {link.name: link.where for link in d.links.values()} | d.places | places
     tree = span_links(d)
+    _check_reach(d, tree)
     lumps, of = _lump(d, tree)
     if not lumps:
         raise d.where.error("has no body besides the world; a robot needs at least one")
@@ -31,6 +32,19 @@ def make_mechanism(d: RobotDescription) -> Mechanism:
         raise d.where.error(f"has {len(lumps)} bodies; limits allow {d.options.limits.bodies}")
     with d.where.blamed():
         return _mechanism(d, tree, lumps, of)
+
+
+def _check_reach(d: RobotDescription, tree: LinkTree) -> None:
+    """Refuse loops and couplings with too many joints between their ends: the work on each grows with them."""
+    left = d.options.limits.reach
+    for closure, where in (*d.loops, *d.couplings):
+        ends = (closure.predecessor, closure.successor) if isinstance(closure, PathCoupling) else closure.ends
+        if ends is None or not all(end in tree.depth for end in ends):
+            continue
+        left -= sum(map(len, tree.between(*ends, most=left)))
+        if left < 0:
+            most = d.options.limits.reach
+            raise where.error(f"brings the joints between the ends of loops and couplings above {most}; raise limits")
 
 
 def _lump(d: RobotDescription, tree: LinkTree) -> tuple[list[Lump], Places]:
@@ -58,7 +72,7 @@ def _mechanism(d: RobotDescription, tree: LinkTree, lumps: list[Lump], of: Place
             same = body == j.parent and placement is j.placement
             joints[j.name] = j if same else replace(j, parent=body, placement=placement)
     loops = tuple(remap_loop(loop, of, where) for loop, where in d.loops)
-    couplings = tuple(remap_coupling(c, where, joints, tree.carriers, d.dependent) for c, where in d.couplings)
+    couplings = tuple(remap_coupling(c, where, joints, tree, d.dependent) for c, where in d.couplings)
     geared = {name for c in couplings for name in (*c.dependent, *c.independent)}
     accept = d.options.accept_inertia
     bodies = make_bodies(lumps, tree.carriers, geared, accept, d.notes)
@@ -71,7 +85,7 @@ def _mechanism(d: RobotDescription, tree: LinkTree, lumps: list[Lump], of: Place
     marked = d.dependent & set(joints)
     if not marked:
         return m
-    independent = independent_joints(m, marked, tree.places, d.notes)
+    independent = independent_joints(m, marked, tree.places, d.notes, d.options.limits.reach)
     return replace(m, independent=independent, warnings=tuple(d.notes.lines))
 
 

@@ -7,13 +7,20 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Limits:
-    """What a model file may ask for before it is refused."""
+    """What a model file may ask for before it is refused: what loads within two seconds, whatever the file asks for.
+
+    `bodies` are more than `elements` leave room for in most files. MuJoCo's compiler takes time with the square of its
+    bodies, so that it is given `compiled_bodies` at most. `reach` bounds the joints between the ends of each loop and
+    coupling, of all of them together, and the bodies that are looked at to tell which clusters they make.
+    """
 
     file_bytes: int = 10_000_000
     elements: int = 50_000
     depth: int = 100
     attributes: int = 200
-    bodies: int = 400
+    bodies: int = 10_000
+    compiled_bodies: int = 1_500
+    reach: int = 200_000
     shapes: int = 4_000
     mesh_bytes: int = 200_000_000
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
 from kinloop.clusters.grouping import group
 from kinloop.errors import unknown
 from kinloop.io.shared.file_errors import Notes, Where
+from kinloop.io.shared.link_tree import LinkTree
 from kinloop.io.shared.robot_description import PathCoupling
 from kinloop.model import (
     WORLD,
@@ -43,12 +44,12 @@ def remap_coupling(
     coupling: Coupling | PathCoupling,
     where: Where,
     joints: Mapping[str, Joint],
-    carriers: Mapping[str, Joint],
-    dependent: Iterable[str],
+    tree: LinkTree,
+    dependent: Collection[str],
 ) -> Coupling:
     """The coupling over joints that move; one over paths is written for its dependent joint."""
     if isinstance(coupling, PathCoupling):
-        return _path_coupling(coupling, where, carriers, set(dependent))
+        return _path_coupling(coupling, where, tree, dependent)
     for name in (*coupling.dependent, *coupling.independent):
         if name not in joints:
             raise where.error(f"refers to a missing joint: {unknown('joint', name, joints)}")
@@ -62,28 +63,17 @@ def remap_coupling(
     return coupling
 
 
-def _support(link: str, carriers: Mapping[str, Joint]) -> list[Joint]:
-    path = []
-    while link != WORLD:
-        path.append(carriers[link])
-        link = carriers[link].parent
-    return path[::-1]
-
-
-def _path_coupling(c: PathCoupling, where: Where, carriers: Mapping[str, Joint], flagged: set[str]) -> LinearCoupling:
+def _path_coupling(c: PathCoupling, where: Where, tree: LinkTree, flagged: Collection[str]) -> LinearCoupling:
     """ratio * sum(P) - sum(S) = 0 solved for one joint: one the file calls dependent, else the last of S."""
     for end in (c.predecessor, c.successor):
-        if end != WORLD and end not in carriers:
-            raise where.error(f"refers to a missing link: {unknown('link', end, carriers)}")
-    P, S = _support(c.predecessor, carriers), _support(c.successor, carriers)
-    shared = 0
-    while shared < min(len(P), len(S)) and P[shared] is S[shared]:
-        shared += 1
-    row = {j.name: c.ratio for j in P[shared:] if j.type.nv} | {j.name: -1.0 for j in S[shared:] if j.type.nv}
-    for j in (*P[shared:], *S[shared:]):
+        if end != WORLD and end not in tree.carriers:
+            raise where.error(f"refers to a missing link: {unknown('link', end, tree.carriers)}")
+    P, S = tree.between(c.predecessor, c.successor)
+    row = {j.name: c.ratio for j in P if j.type.nv} | {j.name: -1.0 for j in S if j.type.nv}
+    for j in (*P, *S):
         if j.type.nq > 1:
             raise where.error(f"passes joint {j.name!r} of type {j.type.name}; couplings take joints of one coordinate")
-    order = [j.name for j in (*P[shared:], *S[shared:]) if j.name in row]
+    order = [j.name for j in (*P, *S) if j.name in row]
     if not order:
         raise where.error(f"joins {c.predecessor!r} to {c.successor!r}, which move as one; give two moving links")
     place = {name: k for k, name in reversed(list(enumerate(order)))}
@@ -95,13 +85,18 @@ def _path_coupling(c: PathCoupling, where: Where, carriers: Mapping[str, Joint],
     return LinearCoupling(c.name, (best,), tuple(others), matrix)
 
 
-def independent_joints(m: Mechanism, dependent: set[str], places: Mapping[str, Where], notes: Notes) -> tuple[str, ...]:
-    """Joints that are independent because the file calls others of their cluster dependent (URDF+)."""
+def independent_joints(
+    m: Mechanism, dependent: set[str], places: Mapping[str, Where], notes: Notes, work: float
+) -> tuple[str, ...]:
+    """Joints that are independent because the file calls others of their cluster dependent (URDF+).
+
+    `work` bounds what telling the clusters apart may cost, see `group`.
+    """
     if not dependent:
         return ()
     top = Topology.of(m)
     out: list[str] = []
-    for bodies in group(top, m.closures):
+    for bodies in group(top, m.closures, work):
         names = [top.joints[i].name for i in bodies]
         if not dependent.intersection(names):
             continue

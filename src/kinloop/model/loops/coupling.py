@@ -56,12 +56,12 @@ class Coupling(LoopClosure):
         twice = set(self.dependent) & set(self.independent)
         if twice:
             raise ModelError(f"{self.what} has {sorted(twice)} on both sides; a joint is dependent or independent")
-        types = {j.name: j.type for j in mechanism.joints}
         for name in (*self.dependent, *self.independent):
-            if types[name].nq != 1:
+            kind = mechanism.joint_types[name]
+            if kind.nq != 1:
                 raise ModelError(
-                    f"{self.what} uses joint {name!r} of type {types[name].name}, which has "
-                    f"{types[name].nq} coordinates; couplings take joints of one coordinate (use a LoopFunction)"
+                    f"{self.what} uses joint {name!r} of type {kind.name}, which has "
+                    f"{kind.nq} coordinates; couplings take joints of one coordinate (use a LoopFunction)"
                 )
 
     @property
