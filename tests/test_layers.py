@@ -10,7 +10,7 @@ import kinloop
 ROOT = Path(kinloop.__file__).parent
 
 ROWS = [
-    {"errors"}, {"scalar"}, {"linear"}, {"spatial"}, {"model"}, {"clusters"}, {"algorithms"}, {"compiler"},
+    {"errors", "progress"}, {"scalar"}, {"linear"}, {"spatial"}, {"model"}, {"clusters"}, {"algorithms"}, {"compiler"},
     {"inputs"}, {"kernels"}, {"states"}, {"constrained_motion"}, {"doors"}, {"front_door"}, {"configurations"},
     {"robot_structure"}, {"robot"}, {"sim"}, {"io"}, {"robots"}, {"bench"}, {"viewer", "cli", "__main__"}, {"__init__"},
 ]  # fmt: skip

@@ -7,7 +7,8 @@ import pytest
 
 import kinloop as kl
 from kinloop import cli, io
-from kinloop.cli.terminal_output import printable, say
+from kinloop.cli.terminal_output import say
+from kinloop.progress import printable
 from kinloop.viewer import Viewer
 
 SHOW_TITLE, CSI, HIDDEN = "\x1b]0;owned\x07", "\x9b2J", "\x1b[8m"

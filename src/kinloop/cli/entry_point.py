@@ -15,9 +15,9 @@ from kinloop.cli.bench_command import bench
 from kinloop.cli.demo_command import demo
 from kinloop.cli.info_command import info, robots
 from kinloop.cli.sim_command import sim
-from kinloop.cli.terminal_output import printable
 from kinloop.cli.view_command import view
 from kinloop.errors import KinloopError
+from kinloop.progress import printable
 
 app = typer.Typer(
     help="Exact, fast dynamics for robots with kinematic loops.", no_args_is_help=True, pretty_exceptions_enable=False

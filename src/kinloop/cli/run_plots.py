@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from kinloop.cli.terminal_output import printable
 from kinloop.cli.timed_run import Run
 from kinloop.errors import MethodError
+from kinloop.progress import printable
 from kinloop.sim.actuators import make_drive, motor_force
 
 BLOW = 12.0

@@ -12,6 +12,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from kinloop.progress import claimed, printable
+
 WIDE = 140
 """Columns where the output is not a terminal: names are then not cut."""
 
@@ -20,11 +22,6 @@ def console(width: int = WIDE) -> Console:
     """Where commands print to; at least `width` columns where that is not a terminal."""
     out = Console()
     return out if out.is_terminal else Console(width=max(out.width, width))
-
-
-def printable(text: str) -> str:
-    """The text with everything that is no visible character written as an escape: names command no terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def plain_text(text: Any) -> Text:
@@ -62,7 +59,7 @@ def progress(what: str) -> Iterator[Report]:
     """A bar on the error stream, if that is a terminal; gone when the work is done."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     errors = Console(stderr=True)
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
+    with claimed(), Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
         task = bar.add_task(printable(what), total=None)
 
         def report(done: int, total: int, what: str | None = None) -> None:
@@ -75,5 +72,5 @@ def progress(what: str) -> Iterator[Report]:
 def waiting(what: str) -> Iterator[None]:
     """A sign of life for work whose length nobody knows, if on a terminal."""
     errors = Console(stderr=True)
-    with errors.status(plain_text(what)) if errors.is_terminal else contextlib.nullcontext():
+    with claimed(), errors.status(plain_text(what)) if errors.is_terminal else contextlib.nullcontext():
         yield

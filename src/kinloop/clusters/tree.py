@@ -18,6 +18,7 @@ from kinloop.errors import ModelError
 from kinloop.model.loops import LoopClosure, LoopRows, stacked_rows
 from kinloop.model.mechanism import Mechanism
 from kinloop.model.topology import Topology
+from kinloop.progress import working
 from kinloop.scalar import Array
 
 T = TypeVar("T")
@@ -211,14 +212,18 @@ def grow(mechanism: Mechanism, seed: int = 0) -> ClusterTree:
     analyses = _Analyses(top, seed)
     clusters: list[Cluster] = []
     start = 0
-    for k, bodies in enumerate(groups):
-        dofs = tuple(d for i in bodies for d in range(top.v_of[i].start, top.v_of[i].stop))
-        chart, equations, alone = analyses.of(bodies, mine.get(k, ()))
-        outputs = tuple(_output(top, i, set(bodies)) for i in bodies)
-        parent = of.get(outputs[0], -1)
-        v = slice(start, start + len(chart.independent))
-        clusters.append(Cluster(k, tuple(bodies), parent, outputs, mine.get(k, ()), dofs, chart, v, equations, alone))
-        start = v.stop
+    with working(f"building {mechanism.name}", len(groups)) as report:
+        for k, bodies in enumerate(groups):
+            dofs = tuple(d for i in bodies for d in range(top.v_of[i].start, top.v_of[i].stop))
+            chart, equations, alone = analyses.of(bodies, mine.get(k, ()))
+            outputs = tuple(_output(top, i, set(bodies)) for i in bodies)
+            parent = of.get(outputs[0], -1)
+            v = slice(start, start + len(chart.independent))
+            clusters.append(
+                Cluster(k, tuple(bodies), parent, outputs, mine.get(k, ()), dofs, chart, v, equations, alone)
+            )
+            start = v.stop
+            report(k + 1)
     return ClusterTree(top, clusters)
 
 

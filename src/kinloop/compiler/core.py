@@ -19,6 +19,7 @@ from kinloop.compiler.run.threads import threads_for
 from kinloop.compiler.run.variant import Variant
 from kinloop.compiler.signature import Signature
 from kinloop.errors import MethodError
+from kinloop.progress import working
 from kinloop.scalar import Function
 
 if TYPE_CHECKING:
@@ -106,7 +107,8 @@ class Core:
         if entry is not None:
             with contextlib.suppress(RuntimeError, LookupError, TypeError, ValueError):
                 return Variant(entry[1], entry[0], self.target)
-        metadata, code = self.build().object_code(lanes)
+        with working(f"compiling {self.signature.name}"):
+            metadata, code = self.build().object_code(lanes)
         if file:
             cache.store(file, metadata, code)
         return Variant(code, metadata, self.target)

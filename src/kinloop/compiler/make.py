@@ -12,6 +12,7 @@ from kinloop.compiler.kernel import Kernel, Recipe, new_kernel
 from kinloop.compiler.run.host import host
 from kinloop.compiler.signature import Signature
 from kinloop.errors import MethodError
+from kinloop.progress import working
 from kinloop.scalar import Function
 
 DTYPES = ("float64", "float32")
@@ -62,7 +63,8 @@ def load_or_compile(
             outputs = {k: tuple(v) for k, v in metadata["outputs"]}
             signature = Signature(name, dict(metadata["inputs"]), outputs, dtype)
             return new_kernel(Core(signature, dict(metadata["operations"]), make, key, found), recipe)
-    function = make()
+    with working(f"tracing {name}"):
+        function = make()
     core = Core(_signature(function, name, dtype), function.operations, lambda: function, key, {})
     return new_kernel(core, recipe)
 
