@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kinloop.compiler import build, compile_function
-from kinloop.compiler.plan.find_series import find_series
+from kinloop.compiler.plan.find_series import Code, find_series
 from kinloop.compiler.plan.planner import SEGMENT, make_plan
 from kinloop.compiler.plan.rolling import LARGE, roll
 from kinloop.compiler.plan.stage_types import Move, Segment, Series
@@ -141,7 +141,7 @@ def test_spans_say_what_they_should():
     operations = {}
     for k in range(0, 60, 3):
         operations |= {k: ("sin", (1000 + k,)), k + 1: ("mul", (k, 0.5 + k)), k + 2: ("add", (k + 1, max(k - 1, 0)))}
-    (span,) = find_series(list(operations), operations)
+    (span,) = find_series(Code.of(list(operations), operations))
     assert span.period == 3 and span.start < 3 + 3 and span.turns >= 18
 
 

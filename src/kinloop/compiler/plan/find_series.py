@@ -22,6 +22,8 @@ _NEAR = 16  # arguments at most this far back are part of a label
 _PERIODS = 64  # how many are considered, the most frequent first
 _CONSTANT, _NONE, _ELSEWHERE = -1, -2, -3  # arguments that no operation of the list computes
 
+_PADDING = tuple((_NONE,) * (3 - n) for n in range(4))
+
 Integers = NDArray[np.int64]
 
 
@@ -37,29 +39,42 @@ class Span(NamedTuple):
         return self.start + self.period * self.turns
 
 
-def find_series(order: Sequence[int], operations: Mapping[int, Operation], short: int = 1) -> list[Span]:
-    """The spans of `order` that repeat themselves, in order; turns below `short` operations are taken together."""
-    if len(order) < 2 * _WINDOW:
+class Code(NamedTuple):
+    """A list of operations as arrays: what each does, and the places in the list of its (at most three) arguments."""
+
+    names: Integers
+    args: Integers
+
+    @classmethod
+    def of(cls, order: Sequence[int], operations: Mapping[int, Operation]) -> Code:
+        place = {v: i for i, v in enumerate(order)}
+        codes: dict[str, int] = {}
+        names, args = [], []
+        for v in order:
+            op, given = operations[v]
+            names.append(codes.setdefault(op, len(codes)))
+            for x in given:
+                args.append(place.get(x, _ELSEWHERE) if isinstance(x, int) else _CONSTANT)
+            args.extend(_PADDING[len(given)])
+        return cls(np.array(names, dtype=np.int64), np.array(args, dtype=np.int64).reshape(-1, 3))
+
+    def reordered(self, places: Integers) -> Code:
+        """The same operations in another order, in which all arguments still come first."""
+        new = np.empty(len(places), dtype=np.int64)
+        new[places] = np.arange(len(places))
+        args = self.args[places]
+        return Code(self.names[places], np.where(args >= 0, new[args], args))
+
+
+def find_series(code: Code, short: int = 1) -> list[Span]:
+    """The spans that repeat themselves, in order; turns below `short` operations are taken together."""
+    names, args = code
+    if len(names) < 2 * _WINDOW:
         return []
-    names, args = _arrays(order, operations)
-    labels = _labels(names, args)
     spans: list[Span] = []
-    for start, length, period in _regions(labels):
+    for start, length, period in _regions(_labels(names, args)):
         spans += _turns(names, args, start, length, period, short)
     return sorted(spans)
-
-
-def _arrays(order: Sequence[int], operations: Mapping[int, Operation]) -> tuple[Integers, Integers]:
-    """What each operation does, and the places in `order` of its (at most three) arguments."""
-    place = {v: i for i, v in enumerate(order)}
-    codes: dict[str, int] = {}
-    names, args = [], []
-    for v in order:
-        op, given = operations[v]
-        names.append(codes.setdefault(op, len(codes)))
-        row = [_CONSTANT if isinstance(x, float) else place.get(x, _ELSEWHERE) for x in given]
-        args.append((*row, *[_NONE] * (3 - len(row))))
-    return np.array(names, dtype=np.int64), np.array(args, dtype=np.int64)
 
 
 def _labels(names: Integers, args: Integers) -> Integers:

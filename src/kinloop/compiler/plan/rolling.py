@@ -7,15 +7,18 @@ that fewer values wait in slots.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
-from kinloop.compiler.plan.find_series import Span, find_series
+import numpy as np
+
+from kinloop.compiler.plan.find_series import Code, Integers, Span, find_series
 from kinloop.compiler.plan.stage_types import Operation
 
 LARGE = 4000  # fewer operations fit into the processor's nearest memory for code
 SHORT = 48  # turns of fewer operations are taken together, several at a time
 WORTH = 400  # a series of fewer operations is not worth its tables
-_GAP = 2**40
+_GAP = 2**1000  # so that a thousand nodes find room between two
 
 
 def roll(order: list[int], operations: Mapping[int, Operation], large: float) -> tuple[list[int], list[Span]]:
@@ -25,56 +28,67 @@ def roll(order: list[int], operations: Mapping[int, Operation], large: float) ->
     """
     if len(order) < large:
         return order, []
-    rolled = _interleave(order, find_series(order, operations), operations)
-    spans = [span for span in find_series(rolled, operations, SHORT) if span.period * span.turns >= WORTH]
-    saved = sum(span.period * (span.turns - 1) for span in spans)
-    return (rolled, spans) if 2 * saved >= len(order) else (order, [])
+    code = Code.of(order, operations)
+    found = find_series(code)
+    if 2 * _saved(found) < len(order):
+        return order, []
+    places = _interleave(code, found)
+    spans = [span for span in find_series(code.reordered(places), SHORT) if span.period * span.turns >= WORTH]
+    return ([order[k] for k in places], spans) if 2 * _saved(spans) >= len(order) else (order, [])
 
 
-def _interleave(order: Sequence[int], spans: Sequence[Span], operations: Mapping[int, Operation]) -> list[int]:
-    """The same operations; turns of `spans`, and single operations between them, as soon as they can be done."""
-    nodes = _nodes(order, spans)
-    home: dict[int, int] = {}
+def _saved(spans: Sequence[Span]) -> int:
+    """How many operations need not be written."""
+    return sum(span.period * (span.turns - 1) for span in spans)
+
+
+def _interleave(code: Code, spans: Sequence[Span]) -> Integers:
+    """Another order: turns of `spans`, and single operations between them, as soon as they can be done."""
+    starts = _starts(len(code.names), spans)
+    node = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    needed = np.where(code.args >= 0, node[code.args], -1)
     labels: list[int] = []  # increasing along the new order
     after: list[int] = []  # the node that follows, -1 at the end
     end = first = -1
-    for n, values in enumerate(nodes):
-        needed = {home[x] for v in values for x in operations[v][1] if isinstance(x, int) and x in home}
-        home.update((v, n) for v in values)
-        before = max(needed, key=labels.__getitem__) if needed else end
-        if before < 0:
-            after.append(first)
-            labels.append(0 if first < 0 else labels[first] - _GAP)
-            first = n
-        else:
-            after.append(after[before])
+    for n, (a, b) in enumerate(pairwise(starts.tolist())):
+        others = {m for m in np.unique(needed[a:b]).tolist() if 0 <= m < n}
+        before = max(others, key=labels.__getitem__) if others else end
+        following = after[before] if before >= 0 else first
+        after.append(following)
+        labels.append(_label(labels, before, following))
+        if before >= 0:
             after[before] = n
-            following = after[n]
-            labels.append(labels[before] + _GAP if following < 0 else (labels[before] + labels[following]) // 2)
-            if following >= 0 and labels[n] == labels[before]:
-                _relabel(labels, after, first)
-        if after[n] < 0:
+        else:
+            first = n
+        if following < 0:
             end = n
-    out: list[int] = []
-    n = first
-    while n >= 0:
-        out += nodes[n]
-        n = after[n]
-    return out
+        elif labels[n] == labels[before]:
+            _relabel(labels, after, first)
+    return np.concatenate([np.arange(starts[n], starts[n + 1]) for n in _walk(after, first)])
 
 
-def _nodes(order: Sequence[int], spans: Sequence[Span]) -> list[Sequence[int]]:
-    nodes: list[Sequence[int]] = []
-    done = 0
+def _starts(size: int, spans: Sequence[Span]) -> Integers:
+    """Where turns and single operations begin, and the end."""
+    single = np.ones(size + 1, dtype=bool)
     for span in spans:
-        nodes += [[v] for v in order[done : span.start]]
-        nodes += [order[k : k + span.period] for k in range(span.start, span.end, span.period)]
-        done = span.end
-    return nodes + [[v] for v in order[done:]]
+        single[span.start : span.end] = False
+        single[span.start : span.end : span.period] = True
+    return np.flatnonzero(single)
+
+
+def _label(labels: Sequence[int], before: int, following: int) -> int:
+    """A number between those of two neighbours, of which either may be missing (-1)."""
+    if before < 0:
+        return labels[following] - _GAP if following >= 0 else 0
+    return (labels[before] + labels[following]) // 2 if following >= 0 else labels[before] + _GAP
+
+
+def _walk(after: Sequence[int], first: int) -> Iterator[int]:
+    while first >= 0:
+        yield first
+        first = after[first]
 
 
 def _relabel(labels: list[int], after: Sequence[int], first: int) -> None:
-    label, n = 0, first
-    while n >= 0:
-        labels[n] = label
-        label, n = label + _GAP, after[n]
+    for k, n in enumerate(_walk(after, first)):
+        labels[n] = k * _GAP
