@@ -322,6 +322,8 @@ def test_inputs_may_have_two_axes():
         assert one(q, bad) == "other"
     for bad in (F[:2], F.reshape(3, 12), F.reshape(6, 6), F * 2, F.reshape(3, 6, 2)):
         assert rows(Q, bad) == "other"
+    for shape in ((2, 5), (2, 7), (3, 6), (1, 6), (2, 0), (2, 6, 1)):
+        assert one(q, np.zeros(shape)) == rows(Q, np.zeros((3, *shape))) == "other"
     assert rows(q, f) == "other" and one(Q, F) == "other"
 
 
@@ -340,6 +342,20 @@ def test_outputs_that_are_looked_at_are_not_handed_over():
     pair = make(lambda q: {"a": q * 2.0, "b": q * 3.0, "r": q - q[0]}, q=2).guarded(other, [1e12], hidden=(1.0,))
     a, b = pair(np.ones(2))
     assert a.tolist() == [2.0, 2.0] and b.tolist() == [3.0, 3.0]
+
+
+def test_outputs_that_are_not_handed_over_are_freed():
+    kernel = make(lambda q: {"a": q * 2.0, "r": np.ones(4000) * q[0]}, q=3)
+    for rows, q in ((False, np.ones(3)), (True, np.ones((2, 3)))):
+        fast = kernel.guarded(Other(), [1e12], hidden=(2.0,), rows=rows)
+        fast(q)
+        tracemalloc.start()
+        try:
+            for _ in range(100):
+                assert isinstance(fast(q), np.ndarray)
+            assert tracemalloc.get_traced_memory()[0] < 100_000  # one of them has 32,000 bytes
+        finally:
+            tracemalloc.stop()
 
 
 def test_what_is_looked_at_only_gives_none():
