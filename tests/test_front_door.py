@@ -528,3 +528,32 @@ def test_options_and_rows_cost_little():
     ):
         exec(call, names), exec(call, names)
         assert min(timeit.repeat(call, globals=names, number=200, repeat=60)) / 200 < 4e-6, call
+
+
+def test_many_threads_share_rows_options_and_constraints():
+    robot = kl.Robot(kl.robots.mechanism("tello"))
+    batches = [rows_of(robot, 40, 40 * k) for k in range(4)]
+    push, constraints = np.ones((len(robot.body_names), 6)), held(robot, 0.5)
+
+    def results(k: int) -> list[Any]:
+        Q, V, T = batches[k]
+        return [
+            robot.forward_dynamics(Q, V, T),
+            robot.forward_dynamics(Q[0], V[0], T[0], push),
+            *robot.constrained_dynamics(Q[1], V[1], T[1], constraints),
+            robot.integrate(Q, V, 1e-3),
+        ]
+
+    expected, errors = [results(k) for k in range(4)], []
+
+    def work(k: int) -> None:
+        for _ in range(60):
+            if not all(map(same, results(k), expected[k])):
+                errors.append(k)
+
+    threads = [threading.Thread(target=work, args=(k % 4,)) for k in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not errors
