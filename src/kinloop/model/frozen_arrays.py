@@ -30,7 +30,7 @@ def frozen(x: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
         raise ModelError(f"{what} must be numbers of shape {shape}, received {x!r}")
     if a.shape != shape:
         raise ModelError(f"{what} must have shape {shape}, received shape {a.shape}")
-    if not all(-LARGEST <= value <= LARGEST for value in a.ravel().tolist()):
+    if [value for value in a.ravel().tolist() if not -LARGEST <= value <= LARGEST]:
         raise ModelError(f"{what} must be finite and at most {LARGEST:.0e} in size, received {a.tolist()}")
     a.setflags(write=False)
     return a
@@ -38,4 +38,4 @@ def frozen(x: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
 
 def is_finite(x: object) -> bool:
     """Whether x is one finite number."""
-    return isinstance(x, int | float | np.number) and bool(isfinite(x) if isinstance(x, float) else np.isfinite(x))
+    return isfinite(x) if isinstance(x, float) else isinstance(x, int | np.number) and bool(np.isfinite(x))

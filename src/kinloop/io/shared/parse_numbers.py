@@ -38,6 +38,13 @@ def number_list(text: str, count: int, where: Place, what: str) -> list[float]:
 
 def number(text: str, where: Place, what: str, unbounded: bool = False) -> float:
     """One number; `unbounded` also allows infinities (limits are written so)."""
+    if not text.strip(_PLAIN):  # as in `number_list`, most numbers at once
+        try:
+            value = float(text)
+        except ValueError:
+            value = np.inf
+        if -LARGEST <= value <= LARGEST:
+            return value
     word = text.strip()
     if unbounded and word.lower() in _INFINITE:
         return _INFINITE[word.lower()]
