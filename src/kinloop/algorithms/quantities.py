@@ -222,8 +222,8 @@ QUANTITIES: dict[str, Quantity] = {
         ("q", "x"),
         ("multipliers",),
         {
-            "pv_osim_fast": Method(pv_osim_fast_solve),
             "pv_osim": Method(pv_osim_solve),
+            "pv_osim_fast": Method(pv_osim_fast_solve),
             "pv_osimr": Method(pv_osimr_solve),
             "efpa": Method(efpa_solve),
             "ltl_osim": Method(ltl_osim_solve),

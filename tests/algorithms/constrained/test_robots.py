@@ -239,6 +239,21 @@ def test_inverse_operational_inertia_through_the_front_door(tello: kl.Robot, met
         assert helpers.relative(tello.delassus_solve(q, points, x, method), np.linalg.solve(want, x)) < 1e-7
 
 
+@pytest.mark.parametrize("name", ["tello", "mini_cheetah"])
+def test_constraints_on_the_base_and_more_rows_than_a_leg_has_joints_are_solved(name: str) -> None:
+    """Branches that cannot follow their own constraints: only the method that needs them to refuses."""
+    robot = kl.robots.load(name)
+    q, _ = robot.random_state(3)
+    feet = [f for f in robot.frame_names if "foot" in f][:1] or [robot.body_names[-1]]
+    x = np.arange(1.0, 7.0)
+    for held in ([kl.Weld(robot.body_names[0])], [kl.Weld(feet[0])]):
+        want = np.linalg.solve(robot.delassus(q, held), x)
+        for method in (None, "pv_osim", "pv_osimr", "efpa", "ltl_osim"):
+            assert helpers.relative(robot.delassus_solve(q, held, x, method), want) < 1e-8, method
+    with pytest.raises(kl.errors.SingularConfiguration, match="delassus_solve"):
+        robot.delassus_solve(q, [kl.Weld(robot.body_names[0])], x, "pv_osim_fast")
+
+
 def test_soft_constraints_stiffen_into_hard_ones(tello: kl.Robot) -> None:
     """Figure 3 of Sathya2023: the error falls with the compliance until rounding takes over."""
     q, v = tello.random_state(8)

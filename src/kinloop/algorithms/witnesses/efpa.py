@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinloop import scalar as sc
 from kinloop.algorithms.constrained.constraint_wrenches import ConstraintWrenches
 from kinloop.algorithms.constrained.delassus import places
 from kinloop.algorithms.constrained.motion_constraints import Placed
@@ -55,7 +56,7 @@ def efpa_delassus(
     """J M^-1 J^T of constraints whose wrenches are known."""
     at = places(constraints)
     ends = [_end(tree, kin, art, c, one) for c, w in enumerate(constraints) for one in split(tree, w)]
-    L = np.full((at[-1].stop if at else 0,) * 2, 0.0, dtype=object if any(_symbolic(e) for e in ends) else float)
+    blocks: list[tuple[slice, slice, Array]] = []
     for n, a in enumerate(ends):
         for b in ends[n:]:
             common = [k for k in a.inward.u if k in b.inward.u]
@@ -63,14 +64,12 @@ def efpa_delassus(
                 continue
             block = _meet(tree, kin, a, b, max(common))
             rows, columns = at[a.constraint], at[b.constraint]
-            L[rows, columns] = L[rows, columns] + block
-            if a is not b:
-                L[columns, rows] = L[columns, rows] + block.T
+            blocks += [(rows, columns, block)] + ([(columns, rows, block.T)] if a is not b else [])
+    symbolic = sc.is_symbolic(*(block for _, _, block in blocks))
+    L = np.full((at[-1].stop if at else 0,) * 2, 0.0, dtype=object if symbolic else float)
+    for rows, columns, block in blocks:
+        L[rows, columns] = L[rows, columns] + block
     return L
-
-
-def _symbolic(e: End) -> bool:
-    return any(u.dtype == object for u in e.inward.u.values())
 
 
 def split(tree: ClusterTree, w: ConstraintWrenches) -> list[ConstraintWrenches]:
