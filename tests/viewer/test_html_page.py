@@ -22,8 +22,11 @@ def test_the_caption_names_clusters_and_escapes():
     assert "a &lt; b" in text and "c &gt; d" in text
     assert text.count("<i style") == LEGEND and "and 3 clusters more" in text
     assert "15 degrees of freedom; bodies 30, loops 0, couplings 15" in text
-    robot = kl.robots.load("geared_chain", links=LEGEND)
-    assert "more</div>" not in caption(robot, look(robot), None), "all are named"
+    for links in (2, LEGEND):
+        robot = kl.robots.load("geared_chain", links=links)
+        text = caption(robot, look(robot), None)
+        assert "more</div>" not in text and "..." not in text, "all are named, in full"
+        assert text.count("<i style") == links
 
 
 def test_a_page_gets_its_title_and_what_lies_over_it(tmp_path):

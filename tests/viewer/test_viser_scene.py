@@ -106,3 +106,12 @@ def test_axes_of_frames_are_a_tenth_of_the_robot():
         scene = Scene(server.scene, kl.robots.load("double_pendulum"), axes=True)
         for node in scene.bodies:
             assert node.show_axes and np.isclose(node.axes_length, 0.1 * scene.look.size)
+            assert 0.0 < node.axes_radius < node.origin_radius < 0.1 * node.axes_length
+
+
+def test_arrows_are_thin_and_their_heads_are_thicker_than_their_shafts():
+    with running_server() as server:
+        scene = Scene(server.scene, kl.robots.load("double_pendulum"))
+        scene.push(np.zeros((1, 3)), np.array([[0.0, 0.0, scene.weight]]))
+        arrows = scene.arrows
+        assert 0.0 < arrows.shaft_radius < 0.5 * arrows.head_radius < 0.25 * arrows.head_length < 0.02 * scene.look.size
