@@ -140,11 +140,13 @@ def double(n: int = 3) -> Kernel:
 
 
 def chain(length: int) -> sc.Function:
-    """A graph of about 10 operations per link, each depending on the last."""
+    """A graph of about 10 operations per link, each depending on the last, none like the one before."""
+    turns = np.random.default_rng(0).permuted(np.tile(np.arange(3), (length, 1)), axis=1)
 
     def body(x):
         a, b, c = x
         for k in range(length):
+            a, b, c = np.array([a, b, c], dtype=object)[turns[k]]
             a, b, c = a * b + 0.1 * c, sc.where(k % 2, b * c - a, b + 0.5 * c), a * c - b * b
         return np.array([a, b, c], dtype=object)
 

@@ -19,7 +19,7 @@ _COMPARE = {"lt": "olt", "le": "ole"}
 _JOIN = ("and", "or")
 TRUTHS = (*_COMPARE, *_JOIN, "not")  # operations that answer yes or no
 STAGE = ("ptr noalias %scratch", "ptr noalias %out")  # what the function of a stage takes
-TURN = (*STAGE, "ptr noalias %marks", "ptr noalias %constants")  # what the function of a pattern takes
+LAP = (*STAGE, "ptr noalias %marks", "ptr noalias %constants")  # what the function of a pattern takes
 
 
 def write_segment(module: Module, name: str, plan: Plan, segment: Segment, vector: Vector) -> None:
@@ -34,9 +34,9 @@ def write_segment(module: Module, name: str, plan: Plan, segment: Segment, vecto
 
 
 def write_pattern(module: Module, name: str, pattern: Pattern, vector: Vector) -> None:
-    """@name(scratch, out, marks, constants): the operations of a turn, with its rows of the tables."""
-    with module.function("void", name, *TURN) as w:
-        _TurnWriter(w, pattern, vector).write(range(len(pattern.operations)))
+    """@name(scratch, out, marks, constants): the operations of a lap, with its rows of the tables."""
+    with module.function("void", name, *LAP) as w:
+        _LapWriter(w, pattern, vector).write(range(len(pattern.operations)))
         w.ret()
 
 
@@ -166,8 +166,8 @@ class _SegmentWriter(_OperationWriter):
         return self.writer.offset("%scratch", place * self.vector.size)
 
 
-class _TurnWriter(_OperationWriter):
-    """Writes the operations of a pattern: marks, in bytes, and constants are read from the rows of a turn."""
+class _LapWriter(_OperationWriter):
+    """Writes the operations of a pattern: marks, in bytes, and constants are read from the rows of a lap."""
 
     code: Pattern
 

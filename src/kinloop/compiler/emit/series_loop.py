@@ -9,19 +9,19 @@ from kinloop.compiler.plan.stage_types import Move, Series
 
 
 def write_series(module: Module, name: str, series: Series, vector: Vector, known: dict[str, str]) -> None:
-    """@name(scratch, out): every turn with its rows. Patterns that were written before are `known` by name."""
-    turns, n_marks = series.marks.shape
+    """@name(scratch, out): every lap with its rows. Patterns that were written before are `known` by name."""
+    laps, n_marks = series.marks.shape
     n_constants = series.constants.shape[1]
     module.table(f"{name}_marks", "i32", map(str, (series.marks * vector.size).flat))
     module.table(f"{name}_constants", vector.real, map(vector.one_lane().const, series.constants.flat))
     for k, pattern in enumerate(series.patterns):
         if repr(pattern) not in known:
-            known[repr(pattern)] = f"{name}_turn{k}"
-            write_pattern(module, f"{name}_turn{k}", pattern, vector)
+            known[repr(pattern)] = f"{name}_lap{k}"
+            write_pattern(module, f"{name}_lap{k}", pattern, vector)
     with module.function("void", name, *STAGE) as w:
-        with w.count(0, turns) as turn:
-            row = w.offset(f"@{name}_marks", w.integer("mul", turn.index, n_marks), "i32")
-            numbers = w.offset(f"@{name}_constants", w.integer("mul", turn.index, n_constants), vector.real)
+        with w.count(0, laps) as lap:
+            row = w.offset(f"@{name}_marks", w.integer("mul", lap.index, n_marks), "i32")
+            numbers = w.offset(f"@{name}_constants", w.integer("mul", lap.index, n_constants), vector.real)
             for pattern in series.patterns:
                 w.call("void", known[repr(pattern)], "ptr %scratch", "ptr %out", f"ptr {row}", f"ptr {numbers}")
         w.ret()

@@ -1,8 +1,8 @@
 """Where a list of operations does the same time after time on other values: links of a chain, legs, equal clusters.
 
 Every operation gets a label: what it does, and how far back its arguments are if they are near. Where labels repeat
-with some period, turns that follow each other are compared exactly: operation by operation, and argument by argument,
-which must be a constant, or come from the same place of the turn, or from before it, in all of them.
+with some period, laps that follow each other are compared exactly: operation by operation, and argument by argument,
+which must be a constant, or come from the same place of the lap, or from before it, in all of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kinloop.compiler.plan.stage_types import Operation
 
-TURNS = 4  # fewer are not worth a loop
+LAPS = 4  # fewer are not worth a loop
 _WINDOW = 16  # operations whose labels must repeat for a period to be considered
 _NEAR = 16  # arguments at most this far back are part of a label
 _PERIODS = 64  # how many are considered, the most frequent first
@@ -28,15 +28,15 @@ Integers = NDArray[np.int64]
 
 
 class Span(NamedTuple):
-    """`turns` of `period` operations each, from `start` on."""
+    """`laps` of `period` operations each, from `start` on."""
 
     start: int
     period: int
-    turns: int
+    laps: int
 
     @property
     def end(self) -> int:
-        return self.start + self.period * self.turns
+        return self.start + self.period * self.laps
 
 
 class Code(NamedTuple):
@@ -67,13 +67,13 @@ class Code(NamedTuple):
 
 
 def find_series(code: Code, short: int = 1) -> list[Span]:
-    """The spans that repeat themselves, in order; turns below `short` operations are taken together."""
+    """The spans that repeat themselves, in order; laps below `short` operations are taken together."""
     names, args = code
     if len(names) < 2 * _WINDOW:
         return []
     spans: list[Span] = []
     for start, length, period in _regions(_labels(names, args)):
-        spans += _turns(names, args, start, length, period, short)
+        spans += _laps(names, args, start, length, period, short)
     return sorted(spans)
 
 
@@ -121,12 +121,12 @@ def _periods(labels: Integers) -> list[int]:
 
 
 def _repeating(labels: Integers, period: int, start: int, end: int) -> list[tuple[int, int, int, int]]:
-    """(-saved operations, period, start, length) of all stretches with `TURNS` turns at least."""
+    """(-saved operations, period, start, length) of all stretches with `LAPS` laps at least."""
     part = labels[start:end]
-    if len(part) < TURNS * period:
+    if len(part) < LAPS * period:
         return []
     equal = part[:-period] == part[period:]
-    stretches = [(a, b) for a, b in _stretches(equal) if b - a >= (TURNS - 1) * period]
+    stretches = [(a, b) for a, b in _stretches(equal) if b - a >= (LAPS - 1) * period]
     return [(a - b, period, start + int(a), int(b - a) + period) for a, b in stretches]
 
 
@@ -136,11 +136,11 @@ def _stretches(truth: NDArray[Any]) -> Integers:
     return np.flatnonzero(padded[1:] != padded[:-1]).reshape(-1, 2)
 
 
-def _turns(names: Integers, args: Integers, start: int, length: int, period: int, short: int) -> list[Span]:
-    """The turns of a region that are equal, where they take least from the turn before."""
+def _laps(names: Integers, args: Integers, start: int, length: int, period: int, short: int) -> list[Span]:
+    """The laps of a region that are equal, where they take least from the lap before."""
     end = start + length
     start += _cut(args, start, length, period)
-    period *= max(1, min(-(-short // period), length // (period * TURNS)))
+    period *= max(1, min(-(-short // period), length // (period * LAPS)))
     count = (end - start) // period
     starts = start + period * np.arange(count)
     rows = starts[:, None] + np.arange(period)
@@ -148,11 +148,11 @@ def _turns(names: Integers, args: Integers, start: int, length: int, period: int
     inside = np.where((args[rows] >= 0) & (inside >= 0), inside, np.where(args[rows] >= 0, _ELSEWHERE, args[rows]))
     middle = count // 2
     equal = (names[rows] == names[rows[middle]]).all(axis=1) & (inside == inside[middle]).all(axis=(1, 2))
-    return [Span(int(starts[a]), period, int(b - a)) for a, b in _stretches(equal) if b - a >= TURNS]
+    return [Span(int(starts[a]), period, int(b - a)) for a, b in _stretches(equal) if b - a >= LAPS]
 
 
 def _cut(args: Integers, start: int, length: int, period: int) -> int:
-    """How far behind `start` a turn should begin: where fewest values wait for later ones of the region."""
+    """How far behind `start` a lap should begin: where fewest values wait for later ones of the region."""
     part = args[start : start + length] - start
     last = np.arange(length)
     users, columns = np.nonzero(part >= 0)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from kinloop.compiler.plan.patterns import Turns
+from kinloop.compiler.plan.patterns import Laps
 from kinloop.compiler.plan.stage_types import Operation, Segment, Stage
 
 
-def last_uses(stages: Sequence[Stage | Turns], operations: Mapping[int, Operation]) -> dict[int, int]:
+def last_uses(stages: Sequence[Stage | Laps], operations: Mapping[int, Operation]) -> dict[int, int]:
     """For every value that is used outside the piece of code that makes it, the last stage that uses it."""
     born: dict[int, int] = {}
     last: dict[int, int] = {}
@@ -25,7 +25,7 @@ def last_uses(stages: Sequence[Stage | Turns], operations: Mapping[int, Operatio
 
 
 def share_slots(
-    stages: Sequence[Stage | Turns], last: Mapping[int, int], settled: Mapping[int, int], reserve: Callable[[], int]
+    stages: Sequence[Stage | Laps], last: Mapping[int, int], settled: Mapping[int, int], reserve: Callable[[], int]
 ) -> dict[int, int]:
     """The slot where each value in `last` waits; a slot is free again after the last use.
 
@@ -47,8 +47,8 @@ def share_slots(
     return home
 
 
-def _rooms(stage: Stage | Turns) -> Sequence[tuple[int, ...]]:
+def _rooms(stage: Stage | Laps) -> Sequence[tuple[int, ...]]:
     """The values of a stage, together where they can be used without waiting in slots."""
-    if isinstance(stage, Turns):
+    if isinstance(stage, Laps):
         return stage.rooms()
     return [stage.values] if isinstance(stage, Segment) else []

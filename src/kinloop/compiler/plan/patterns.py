@@ -1,4 +1,4 @@
-"""Turns that do the same become a series: their operations once, and tables of what differs between them."""
+"""Laps that do the same become a series: their operations once, and tables of what differs between them."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ _NEGATED = {"fnma": 0, "fms": 2}  # operations that negate an operand: a constan
 
 
 @dataclass(frozen=True)
-class Turns:
-    """Values of turns that do the same, one row per turn, and the lengths of the pieces that each is written in."""
+class Laps:
+    """Values of laps that do the same, one row per lap, and the lengths of the pieces that each is written in."""
 
     rows: tuple[tuple[int, ...], ...]
     pieces: tuple[int, ...]
 
     def rooms(self) -> list[tuple[int, ...]]:
-        """The values of every piece of every turn, in the order of their making."""
+        """The values of every piece of every lap, in the order of their making."""
         ends = np.cumsum(self.pieces).tolist()
         return [row[end - n : end] for row in self.rows for n, end in zip(self.pieces, ends, strict=True)]
 
     def waiting(self, last: Mapping[int, int]) -> list[int]:
-        """The places in a turn of values that, in any turn, are used outside their piece."""
+        """The places in a lap of values that, in any lap, are used outside their piece."""
         return [k for k, column in enumerate(zip(*self.rows, strict=True)) if any(v in last for v in column)]
 
 
 class _Tables:
     """The rows of marks and constants of a series in the making."""
 
-    def __init__(self, turns: int, outputs: range) -> None:
-        self._turns, self._outputs = turns, outputs
+    def __init__(self, laps: int, outputs: range) -> None:
+        self._laps, self._outputs = laps, outputs
         self._marks: dict[bytes, tuple[int, NDArray[np.int64]]] = {}
         self._columns: dict[bytes, int] = {}
 
     def place(self, slots: Sequence[int]) -> Place:
-        """Where turns find what lies in these slots, one per turn; slots that move alike share a mark."""
+        """Where laps find what lies in these slots, one per lap; slots that move alike share a mark."""
         output = slots[0] in self._outputs
         column = np.array(slots, dtype=np.int64) - (self._outputs.start if output else 0)
         moved = column - column[0]
@@ -53,24 +53,24 @@ class _Tables:
         return self._columns.setdefault(np.array(numbers).tobytes(), len(self._columns))
 
     def series(self, patterns: Sequence[Pattern]) -> Series:
-        marks = np.array([column for _, column in self._marks.values()], dtype=np.int64).reshape(-1, self._turns)
-        constants = np.array([np.frombuffer(column) for column in self._columns], dtype=float).reshape(-1, self._turns)
+        marks = np.array([column for _, column in self._marks.values()], dtype=np.int64).reshape(-1, self._laps)
+        constants = np.array([np.frombuffer(column) for column in self._columns], dtype=float).reshape(-1, self._laps)
         return Series(tuple(patterns), marks.T, constants.T)
 
 
 def make_series(
-    turns: Turns,
+    laps: Laps,
     operations: Mapping[int, Operation],
     home: Mapping[int, int],
     stores: Mapping[int, Sequence[int]],
     outputs: range,
 ) -> Series:
-    """The series of `turns`; the slots in `stores` are as many for a value as for its like in other turns."""
-    tables = _Tables(len(turns.rows), outputs)
+    """The series of `laps`; the slots in `stores` are as many for a value as for its like in other laps."""
+    tables = _Tables(len(laps.rows), outputs)
     patterns = []
     end = 0
-    for length in turns.pieces:
-        rows = [row[end : end + length] for row in turns.rows]
+    for length in laps.pieces:
+        rows = [row[end : end + length] for row in laps.rows]
         end += length
         patterns.append(_pattern(rows, operations, home, stores, tables))
     return tables.series(patterns)

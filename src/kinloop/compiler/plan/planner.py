@@ -13,7 +13,7 @@ from typing import Any
 from kinloop.compiler.plan.fuse import fuse_products
 from kinloop.compiler.plan.gates import BARRIERS, find_gates
 from kinloop.compiler.plan.lifetimes import last_uses, share_slots
-from kinloop.compiler.plan.patterns import Turns, make_series
+from kinloop.compiler.plan.patterns import Laps, make_series
 from kinloop.compiler.plan.rolling import LARGE, roll
 from kinloop.compiler.plan.stage_types import Angles, LoopNode, Move, Operand, Operation, Plan, Repeat, Segment, Stage
 from kinloop.scalar import Function, Symbol
@@ -67,7 +67,7 @@ class _Draft:
     size: int
     stores: dict[int, list[int]] = field(default_factory=dict)
     pending: list[tuple[Operand, int]] = field(default_factory=list)
-    stages: list[Stage | Turns] = field(default_factory=list)
+    stages: list[Stage | Laps] = field(default_factory=list)
     made: set[int] = field(default_factory=set)
     gates: dict[int, int] = field(default_factory=dict)  # the value that says whether a value is needed
     gate_slots: dict[int, int] = field(default_factory=dict)
@@ -119,9 +119,9 @@ class _Draft:
         outputs = range(self.n_in, self.n_in + len(self.outputs))
         settled: dict[int, int] = {}
         for stage in self.stages:
-            if isinstance(stage, Turns):
+            if isinstance(stage, Laps):
                 settled |= self._records(stage, last)
-        # A value that is also an output can wait in its output slot, where turns do not look for it.
+        # A value that is also an output can wait in its output slot, where laps do not look for it.
         there = {} if settled else {v: self.stores[v][0] for v in last if v in self.stores}
         there = {v: slot for v, slot in there.items() if slot in outputs}
         for v, slot in share_slots(self.stages, last, settled | there, self.reserve).items():
@@ -130,26 +130,26 @@ class _Draft:
                 self.stores.setdefault(v, []).insert(0, slot)
         stores = {v: tuple(slots) for v, slots in self.stores.items()}
         stages = [
-            make_series(stage, self.operations, self.home, stores, outputs) if isinstance(stage, Turns) else stage
+            make_series(stage, self.operations, self.home, stores, outputs) if isinstance(stage, Laps) else stage
             for stage in self.stages
         ]
         return Plan(self.n_in, len(self.outputs), self.size, tuple(stages), self.operations, self.home, stores)
 
-    def _records(self, turns: Turns, last: dict[int, int]) -> dict[int, int]:
-        """Slots for values that outlive their turn, side by side for each turn."""
-        places = turns.waiting(last)
-        base = self.reserve(len(places) * len(turns.rows))
-        return {row[k]: base + n * len(places) + i for n, row in enumerate(turns.rows) for i, k in enumerate(places)}
+    def _records(self, laps: Laps, last: dict[int, int]) -> dict[int, int]:
+        """Slots for values that outlive their lap, side by side for each lap."""
+        places = laps.waiting(last)
+        base = self.reserve(len(places) * len(laps.rows))
+        return {row[k]: base + n * len(places) + i for n, row in enumerate(laps.rows) for i, k in enumerate(places)}
 
     def _copied_later(self) -> dict[int, int]:
-        """Stores that not all turns do become copies behind them; the values that wait for it, and until when."""
+        """Stores that not all laps do become copies behind them; the values that wait for it, and until when."""
         outputs = range(self.n_in, self.n_in + len(self.outputs))
         last: dict[int, int] = {}
-        stages: list[Stage | Turns] = []
+        stages: list[Stage | Laps] = []
         for stage in self.stages:
             stages.append(stage)
             copies: list[tuple[Operand, int]] = []
-            for column in zip(*stage.rows, strict=True) if isinstance(stage, Turns) else ():
+            for column in zip(*stage.rows, strict=True) if isinstance(stage, Laps) else ():
                 kinds = {tuple(slot in outputs for slot in self.stores.get(v, ())) for v in column}
                 if len(kinds) > 1:
                     copies += [(v, slot) for v in column for slot in self.stores.pop(v, ())]
@@ -215,7 +215,7 @@ def _add_segments(draft: _Draft, needed: Iterable[Operand], segment: int, large:
     pending, draft.pending = draft.pending, []
     while pieces or pending:
         values = pieces.pop(0) if pieces else []
-        if isinstance(values, Turns):
+        if isinstance(values, Laps):
             draft.stages.append(values)
         else:
             draft.stages.append(Segment(tuple(values), tuple(pending[:hop])))
@@ -225,15 +225,15 @@ def _add_segments(draft: _Draft, needed: Iterable[Operand], segment: int, large:
             draft.stages.append(Segment(tuple(piece), gate=slot))
 
 
-def _pieces(draft: _Draft, order: list[int], segment: int, large: float) -> list[list[int] | Turns]:
-    """`order` cut into segments, and where it repeats itself into turns."""
-    pieces: list[list[int] | Turns] = []
+def _pieces(draft: _Draft, order: list[int], segment: int, large: float) -> list[list[int] | Laps]:
+    """`order` cut into segments, and where it repeats itself into laps."""
+    pieces: list[list[int] | Laps] = []
     order, spans = roll(order, draft.operations, large)
     done = 0
     for span in spans:
         pieces += _cut(draft, order[done : span.start], segment)
         rows = [tuple(order[k : k + span.period]) for k in range(span.start, span.end, span.period)]
-        pieces.append(Turns(tuple(rows), tuple(len(piece) for piece in _cut(draft, list(rows[0]), segment))))
+        pieces.append(Laps(tuple(rows), tuple(len(piece) for piece in _cut(draft, list(rows[0]), segment))))
         done = span.end
     return pieces + _cut(draft, order[done:], segment)
 

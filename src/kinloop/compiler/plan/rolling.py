@@ -1,7 +1,7 @@
-"""Whether and how operations that repeat themselves are rolled up: in which order they come, and which turns they do.
+"""Whether and how operations that repeat themselves are rolled up: in which order they come, and which laps they do.
 
 An algorithm goes over a robot pass by pass, and what one pass leaves at a link waits until the next pass comes to it.
-Where nothing forbids it, both are done at the link at once: a turn comes right behind the last of what it needs, so
+Where nothing forbids it, both are done at the link at once: a lap comes right behind the last of what it needs, so
 that fewer values wait in slots.
 """
 
@@ -16,7 +16,7 @@ from kinloop.compiler.plan.find_series import Code, Integers, Span, find_series
 from kinloop.compiler.plan.stage_types import Operation
 
 LARGE = 4000  # fewer operations fit into the processor's nearest memory for code
-SHORT = 48  # turns of fewer operations are taken together, several at a time
+SHORT = 48  # laps of fewer operations are taken together, several at a time
 WORTH = 400  # a series of fewer operations is not worth its tables
 _GAP = 2**1000  # so that a thousand nodes find room between two
 
@@ -33,17 +33,17 @@ def roll(order: list[int], operations: Mapping[int, Operation], large: float) ->
     if 2 * _saved(found) < len(order):
         return order, []
     places = _interleave(code, found)
-    spans = [span for span in find_series(code.reordered(places), SHORT) if span.period * span.turns >= WORTH]
+    spans = [span for span in find_series(code.reordered(places), SHORT) if span.period * span.laps >= WORTH]
     return ([order[k] for k in places], spans) if 2 * _saved(spans) >= len(order) else (order, [])
 
 
 def _saved(spans: Sequence[Span]) -> int:
     """How many operations need not be written."""
-    return sum(span.period * (span.turns - 1) for span in spans)
+    return sum(span.period * (span.laps - 1) for span in spans)
 
 
 def _interleave(code: Code, spans: Sequence[Span]) -> Integers:
-    """Another order: turns of `spans`, and single operations between them, as soon as they can be done."""
+    """Another order: laps of `spans`, and single operations between them, as soon as they can be done."""
     starts = _starts(len(code.names), spans)
     node = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     needed = np.where(code.args >= 0, node[code.args], -1)
@@ -68,7 +68,7 @@ def _interleave(code: Code, spans: Sequence[Span]) -> Integers:
 
 
 def _starts(size: int, spans: Sequence[Span]) -> Integers:
-    """Where turns and single operations begin, and the end."""
+    """Where laps and single operations begin, and the end."""
     single = np.ones(size + 1, dtype=bool)
     for span in spans:
         single[span.start : span.end] = False

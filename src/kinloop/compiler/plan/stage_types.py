@@ -79,7 +79,7 @@ class Move:
 
 
 class Place(NamedTuple):
-    """Where a turn finds a value: `shift` slots behind its mark of this number; with no mark, the slot `shift`.
+    """Where a lap finds a value: `shift` slots behind its mark of this number; with no mark, the slot `shift`.
 
     Places among the outputs, which may not lie in the scratch array, are counted from the first of them.
     """
@@ -91,7 +91,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Pattern:
-    """Operations that every turn of a series does, in order.
+    """Operations that every lap of a series does, in order.
 
     Operands with negative numbers come from outside: from a slot (`home`), or from a column of constants (`columns`).
     """
@@ -104,7 +104,7 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Series:
-    """The patterns one after the other, time after time: for each turn a row of `marks` (slots) and of `constants`."""
+    """The patterns one after the other, time after time: for each lap a row of `marks` (slots) and of `constants`."""
 
     patterns: tuple[Pattern, ...]
     marks: NDArray[np.int64]
