@@ -11,6 +11,8 @@ import pytest
 from kinloop import scalar as sc
 from kinloop.compiler import compile_function
 from kinloop.compiler.export.c99 import identifiers
+from kinloop.compiler.plan.planner import make_plan
+from kinloop.compiler.plan.stage_types import Move, Series
 from tests.compiler.graphs import every_operation, random_function
 
 CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
@@ -73,3 +75,22 @@ def test_the_example_complains_about_missing_numbers(tmp_path):
     build(kernel, tmp_path)
     done = subprocess.run([tmp_path / "program"], input="1 2", capture_output=True, text=True)
     assert done.returncode == 1 and "expected 7 numbers, received 2" in done.stderr
+
+
+@needs_cc
+def test_what_a_kernel_rolls_up_is_written_out(tmp_path):
+    def body(x):
+        c, out = x[0], []
+        for k in range(300):
+            s, r = sc.sin(x[k]), (0.3 + 1e-3 * k) * c
+            for _ in range(5):
+                c = 0.4 * c * s + r * (c - 0.5 * s)
+            out.append(c)
+        return np.array(out, dtype=object)
+
+    function = sc.trace(body, {"x": 300})
+    stages = make_plan(function, True).stages
+    assert any(isinstance(stage, Series) for stage in stages) and any(isinstance(stage, Move) for stage in stages)
+    kernel = compile_function(function, name="links", cache=False)
+    x = np.random.default_rng(0).uniform(-1, 1, 300)
+    np.testing.assert_allclose(build(kernel, tmp_path)(x), kernel(x), rtol=1e-9, atol=1e-12)
