@@ -85,7 +85,7 @@ def _mechanism(d: RobotDescription, tree: LinkTree, lumps: list[Lump], of: Place
     marked = d.dependent & set(joints)
     if not marked:
         return m
-    independent = independent_joints(m, marked, tree.places, d.notes, d.options.limits.reach)
+    independent = independent_joints(m, marked, tree.places, d.notes, d.options.limits.reach // 2)
     return replace(m, independent=independent, warnings=tuple(d.notes.lines))
 
 

@@ -11,7 +11,7 @@ class Limits:
 
     `bodies` are more than `elements` leave room for in most files. MuJoCo's compiler takes time with the square of its
     bodies, so that it is given `compiled_bodies` at most. `reach` bounds the joints between the ends of each loop and
-    coupling, of all of them together, and the bodies that are looked at to tell which clusters they make.
+    coupling, of all of them together; half as many bodies are looked at to tell which clusters they make.
     """
 
     file_bytes: int = 10_000_000
@@ -19,7 +19,7 @@ class Limits:
     depth: int = 100
     attributes: int = 200
     bodies: int = 10_000
-    compiled_bodies: int = 1_500
+    compiled_bodies: int = 1_000
     reach: int = 200_000
     shapes: int = 4_000
     mesh_bytes: int = 200_000_000
