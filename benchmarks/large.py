@@ -91,6 +91,20 @@ def build(mechanism: Mechanism, links: int) -> Chain:
     )  # fmt: skip
 
 
+def row(
+    kind: str, chain: Chain, least: Chain, per_link: tuple[float, float], shortest: tuple[float, float]
+) -> list[str]:
+    """A line of the table: a chain beside the shortest; seconds per link of a call and of a row of a batch."""
+    ratios = [mine / its for mine, its in zip(per_link, shortest, strict=True)]
+    call, batch = (f"{1e6 * seconds:.4f}" for seconds in per_link)
+    kept = [f"{ratio:.2f}{'' if ratio <= MOST else ' MISSED'}" for ratio in ratios]
+    code, compiled = chain.code / least.code, chain.compile / least.compile
+    return [
+        kind, str(chain.links), f"{chain.operations:,}", call, kept[0], batch, kept[1], f"{chain.code / 1e3:.1f}",
+        f"{code:.2f}", f"{chain.trace:.2f}", f"{chain.compile:.2f}", f"{compiled:.1f}",
+    ]  # fmt: skip
+
+
 def main(sizes: list[int]) -> None:
     """Print the table."""
     with one_core():
@@ -98,18 +112,12 @@ def main(sizes: list[int]) -> None:
         with no_collector():
             calls = seconds_per_call({key: chain.call for key, chain in chains.items()})
             batches = seconds_per_call({key: chain.batch for key, chain in chains.items()}, rounds=40)
-    rows = []
-    for (kind, n), chain in chains.items():
-        least = chains[kind, sizes[0]]
-        call, batch = calls[kind, n] / n, batches[kind, n] / n / ROWS
-        ratios = [call / calls[kind, sizes[0]] * sizes[0], batch / batches[kind, sizes[0]] * sizes[0] * ROWS]
-        kept = [f"{r:.2f}{'' if r <= MOST else ' MISSED'}" for r in ratios]
-        rows.append([
-            kind, str(n), f"{chain.operations:,}", f"{1e6 * call:.4f}", kept[0], f"{1e6 * batch:.4f}", kept[1],
-            f"{chain.code / 1e3:.1f}", f"{chain.code / least.code:.2f}", f"{chain.trace:.2f}", f"{chain.compile:.2f}",
-            f"{chain.compile / least.compile:.1f}",
-        ])  # fmt: skip
-    table = Table(f"Forward dynamics of chains of four-bars; ratios to {sizes[0]} links", COLUMNS, rows)
+    each = {(kind, n): (calls[kind, n] / n, batches[kind, n] / n / ROWS) for kind, n in chains}
+    first = sizes[0]
+    rows = [
+        row(kind, chain, chains[kind, first], each[kind, n], each[kind, first]) for (kind, n), chain in chains.items()
+    ]
+    table = Table(f"Forward dynamics of chains of four-bars; ratios to {first} links", COLUMNS, rows)
     print_section(Section("Large mechanisms", str(machine()), [table]), console(WIDE))
 
 
