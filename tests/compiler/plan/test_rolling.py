@@ -13,10 +13,11 @@ from kinloop.compiler import build, compile_function
 from kinloop.compiler.plan.find_series import Code, find_series
 from kinloop.compiler.plan.planner import SEGMENT, make_plan
 from kinloop.compiler.plan.rolling import LARGE, roll
-from kinloop.compiler.plan.stage_types import Move, Segment, Series
+from kinloop.compiler.plan.stage_types import Move, Repeat, Segment, Series
 from kinloop.model import Builder
 from kinloop.robot import Robot
 from kinloop.robots import zoo
+from kinloop.sim import Simulator
 from tests.compiler.graphs import linked_function, random_function
 
 STRAIGHT, ROLLED = math.inf, 1
@@ -32,6 +33,11 @@ def compiled(function, large, segment=SEGMENT, **options):
 
 def series(function, segment=SEGMENT):
     return [stage for stage in make_plan(function, True, segment, ROLLED).stages if isinstance(stage, Series)]
+
+
+def all_stages(plan):
+    """Stages of a plan and of the loops in it."""
+    return [*plan.stages, *(s for stage in plan.stages if isinstance(stage, Repeat) for s in all_stages(stage.body))]
 
 
 def assert_same_bits(one, other, inputs):
@@ -125,6 +131,23 @@ def test_unequal_links_and_legs_have_the_same_bits(make, quantity, dtype):
         found = series(function)
         assert found and all(s.constants.size for s in found[:1])
     assert_same_bits(compiled(function, STRAIGHT, dtype=dtype), compiled(function, ROLLED, dtype=dtype), inputs)
+
+
+def test_steps_of_the_simulator_have_the_same_bits(monkeypatch):
+    monkeypatch.setenv("KINLOOP_CACHE", "off")
+    rollouts, plans = [], []
+    for large in (STRAIGHT, ROLLED):
+
+        def planned(function, fuse, large=large):
+            plans.append(make_plan(function, fuse, large=large))
+            return plans[-1]
+
+        monkeypatch.setattr(build, "make_plan", planned)
+        robot = zoo.load("four_bar_chain", links=16)
+        speeds = np.linspace(0.1, 0.7, 7)[:, None] * np.ones(robot.nv)
+        rollouts.append(Simulator(robot).rollout(np.tile(robot.neutral(), (7, 1)), speeds, steps=20))
+    assert any(isinstance(stage, Series) for plan in plans for stage in all_stages(plan))
+    assert all(rollouts[0][name].tobytes() == rollouts[1][name].tobytes() for name in ("q", "v"))
 
 
 def test_the_order_is_one_of_evaluation():
