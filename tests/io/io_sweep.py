@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import random
 import sys
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -92,7 +92,7 @@ def sweep(name: str, first: int, count: int, folder: Path) -> dict[str, object]:
     make = writer(name, folder)
     for seed in range(first, first + count):
         path = make(seed)
-        start = time.perf_counter()
+        start = sum(os.times()[:4])  # of computing: others on the machine do not count
         try:
             load(path)
             ends["loaded"] += 1
@@ -102,7 +102,7 @@ def sweep(name: str, first: int, count: int, folder: Path) -> dict[str, object]:
                 wrong.append((seed, f"an error that lacks file, line, element or reason: {error}"))
         except Exception as error:  # what this looks for
             wrong.append((seed, f"{type(error).__name__}: {error}"[:300]))
-        slowest = max(slowest, (time.perf_counter() - start, seed))
+        slowest = max(slowest, (sum(os.times()[:4]) - start, seed))
     status = Path("/proc/self/status").read_text(encoding="utf-8") if Path("/proc/self/status").exists() else ""
     peak = next((int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM")), 0.0)
     return {**ends, "slowest": slowest, "peak": peak, "wrong": wrong[:20]}

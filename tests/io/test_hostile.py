@@ -2,9 +2,9 @@
 """Hostile and broken files end in a `ModelFileError` that names file, line, element and reason, or load as a robot."""
 
 import json
+import os
 import subprocess
 import sys
-import time
 import warnings
 from pathlib import Path
 
@@ -141,12 +141,17 @@ def check(error: ModelFileError, path: Path) -> None:
     assert isinstance(error, ModelError)
 
 
+def seconds() -> float:
+    """What this process and those it started have computed so far [s]: others on the machine do not count."""
+    return sum(os.times()[:4])
+
+
 @pytest.mark.filterwarnings("ignore::kinloop.io.ModelWarning")
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_hand_written_mistakes_are_named(tmp_path, name):
     text, reason, line = CASES[name]
     path = write(tmp_path, text, "model.xml")
-    start = time.perf_counter()
+    start = seconds()
     if reason is None:
         load(path)
     else:
@@ -154,7 +159,7 @@ def test_hand_written_mistakes_are_named(tmp_path, name):
             load(path)
         check(error.value, path)
         assert line is None or error.value.line == line
-    assert time.perf_counter() - start < 2.0
+    assert seconds() - start < 2.0
 
 
 @pytest.mark.parametrize("name", sorted(BINARY))
@@ -162,11 +167,11 @@ def test_what_is_not_text_is_refused(tmp_path, name):
     path = tmp_path / "model.urdf"
     content = BINARY[name]
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    start = time.perf_counter()
+    start = seconds()
     with pytest.raises(ModelFileError) as error:
         load(path)
     check(error.value, path)
-    assert time.perf_counter() - start < 2.0
+    assert seconds() - start < 2.0
 
 
 def test_utf_16_with_a_mark_is_read(tmp_path):
@@ -220,9 +225,9 @@ def large_models() -> dict[str, tuple[str, int]]:
 def test_thousands_of_bodies_are_read_in_time(tmp_path, name):
     text, bodies = large_models()[name]
     path = write(tmp_path, text, "model.xml")
-    start = time.process_time()
+    start = seconds()
     assert len(load(path).bodies) == bodies
-    assert time.process_time() - start < 2.0
+    assert seconds() - start < 2.0
 
 
 def test_caps_can_be_raised_and_lowered(tmp_path):
@@ -235,7 +240,7 @@ def test_caps_can_be_raised_and_lowered(tmp_path):
 
 def outcome(path: Path) -> str:
     """How a mutated file ends: as a valid robot or as an error of ours; anything else is raised."""
-    start = time.perf_counter()
+    start = seconds()
     try:
         m = load(path)
     except ModelFileError as error:
@@ -246,7 +251,7 @@ def outcome(path: Path) -> str:
             assert np.isfinite(b.mass) and b.mass >= 0 and np.all(np.isfinite(b.inertia)) and np.all(np.isfinite(b.com))
             assert np.linalg.eigvalsh(b.inertia)[0] >= -1e-9 * np.max(np.abs(b.inertia))
         result = "loaded"
-    assert time.perf_counter() - start < 2.0
+    assert seconds() - start < 2.0
     return result
 
 
@@ -294,7 +299,7 @@ def test_mutated_files_of_our_own_format_load_or_are_refused(tmp_path, name):
 
 
 SPY = """
-import json, resource, sys, time, warnings
+import json, os, resource, sys, warnings
 warnings.simplefilter("ignore")
 import mujoco
 import kinloop.io
@@ -302,12 +307,12 @@ from kinloop.errors import ModelError
 opened, slowest = [], 0.0
 sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
 for path in json.loads(sys.argv[1]):
-    start = time.perf_counter()
+    start = sum(os.times()[:4])
     try:
         kinloop.io.load(path)
     except ModelError as error:
         pass
-    slowest = max(slowest, time.perf_counter() - start)
+    slowest = max(slowest, sum(os.times()[:4]) - start)
 try:  # this program's own peak; ru_maxrss would count the process it was forked from too
     peak = int(next(x for x in open("/proc/self/status") if x.startswith("VmHWM")).split()[1])
 except OSError:

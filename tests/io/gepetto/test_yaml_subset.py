@@ -42,6 +42,6 @@ def test_long_lists_are_read_in_linear_time():
     import time
 
     text = "closed_loop: [" + "['a', 'b'], " * 40_000 + "]"
-    start = time.perf_counter()
+    start = time.process_time()
     (value, _) = parse_yaml(text, ("closed_loop",), Where("robot.yaml"))["closed_loop"]
-    assert len(value) == 40_000 and time.perf_counter() - start < 2.0
+    assert len(value) == 40_000 and time.process_time() - start < 2.0
