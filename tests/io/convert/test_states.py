@@ -152,3 +152,17 @@ def test_models_that_do_not_match_are_refused(mujoco_pair, tmp_path):
     tree, *_ = mujoco_pair
     with pytest.raises(ShapeError):
         convert.to_mujoco(tree, model, np.zeros(3))
+
+
+def test_a_free_base_in_another_frame_is_refused(tmp_path):
+    """Pinocchio frees the link named world, we what hangs on it: poses of the base would not mean the same."""
+    pin = pytest.importorskip("pinocchio")
+    text = f"""<robot name="r"><link name="world"/>{LINK.format(0, 'ixy="0" ixz="0.01" iyz="0"')}
+<joint name="stand" type="fixed"><origin xyz="0 0 0.1" rpy="0 0 {{}}"/><parent link="world"/><child link="l0"/></joint>
+</robot>"""
+    for turn in ("0", "-1.57"):
+        path = write(tmp_path, text.format(turn))
+        model = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
+        tree = grow(load(path, floating_base=True))
+        with pytest.raises(ModelError, match="'stand' begins in another frame than Pinocchio's 'root_joint'"):
+            convert.to_pinocchio(tree, model, neutral(tree), np.zeros(tree.nv))

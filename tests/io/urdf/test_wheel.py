@@ -25,6 +25,10 @@ REFUSED = {
 """Files that describe no robot, and why."""
 
 
+TURNED = {"TwoDofs.urdf"}
+"""Files whose base hangs on a link named world in another frame: Pinocchio frees that link, we what hangs on it."""
+
+
 def tree_robot(path, **options):
     """The mechanism without its mimics: what Pinocchio makes of a URDF."""
     with warnings.catch_warnings():
@@ -77,6 +81,10 @@ def test_floating_robots_have_pinocchios_dynamics(name):
 @pytest.mark.parametrize("path", [p for p in URDFS if getattr(p, "name", "") not in REFUSED], ids=lambda p: p.stem)
 def test_tree_robots_have_pinocchios_dynamics_at_many_states(path):
     for free in (False, True):
+        if free and path.name in TURNED:
+            with pytest.raises(ModelError, match="another frame than Pinocchio's 'root_joint'"):
+                disagreement(path, states=1, seed=2, free=True)
+            continue
         inverse, forward = disagreement(path, states=25, seed=2, free=free)
         assert inverse <= 1e-11 and forward <= 1e-10
 

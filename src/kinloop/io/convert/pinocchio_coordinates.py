@@ -20,6 +20,8 @@ SCALAR_LAST = [1, 2, 3, 0]
 """Pinocchio's quaternion x y z w in ours, w x y z."""
 LINEAR_FIRST = [3, 4, 5, 0, 1, 2]
 """Pinocchio's free velocity, linear then angular, in ours."""
+SAME = 1e-9
+"""Frames of free joints that differ by more [m, rad] are not the same."""
 ORDERS: dict[type[jt.JointType], tuple[list[int], list[int]]] = {
     jt.Spherical: (SCALAR_LAST, [0, 1, 2]),
     jt.Free: ([0, 1, 2, *(3 + k for k in SCALAR_LAST)], LINEAR_FIRST),
@@ -62,7 +64,19 @@ def _index(model: PinocchioModel, joint: Joint) -> int:
         k = next((i for i, j in enumerate(model.joints) if j.shortname() == "JointModelFreeFlyer"), 0)
     if not k:
         raise ModelError(f"the Pinocchio model lacks a joint: {unknown('joint', joint.name, names[1:])}")
+    if joint.type.is_free:
+        _check_place(model, k, joint)
     return k
+
+
+def _check_place(model: PinocchioModel, k: int, joint: Joint) -> None:
+    """Refuse a free joint that stands elsewhere in Pinocchio: its coordinates would mean another pose."""
+    there, here = model.jointPlacements[k], joint.placement
+    if not (np.allclose(there.rotation, here.R, atol=SAME) and np.allclose(there.translation, here.p, atol=SAME)):
+        raise ModelError(
+            f"free joint {joint.name!r} begins in another frame than Pinocchio's {model.names[k]!r}, so that their "
+            "coordinates do not mean the same pose; free the same link in both"
+        )
 
 
 def _slots(model: PinocchioModel) -> Callable[[Joint], Slot]:
