@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, fields
 
 import numpy as np
 import pytest
 
-from kinloop.sim import State
+from kinloop.sim import Simulator, State
 from kinloop.sim.state import Maker
+from tests.sim.mechanisms import pendulum
 
 
 def two():
@@ -51,3 +52,12 @@ def test_rows_are_well_while_they_run():
 def test_a_state_does_not_change():
     with pytest.raises(FrozenInstanceError):
         two().q = np.zeros((2, 2))
+
+
+def test_states_and_rollouts_made_in_little_time_have_all_of_their_fields():
+    sim = Simulator(pendulum(), 1e-3)
+    run = sim.rollout(np.zeros(1), np.ones(1), steps=3)
+    for made in (run, run.final, sim.step(run.final, np.zeros(1))):
+        assert set(vars(made)) == {f.name for f in fields(made)}
+        with pytest.raises(FrozenInstanceError):
+            made.t = None

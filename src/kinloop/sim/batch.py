@@ -16,7 +16,7 @@ from kinloop.scalar import Array
 from kinloop.sim.energy_monitor import begin_ledger
 from kinloop.sim.engine import Engine
 from kinloop.sim.reasons import Stop, judge
-from kinloop.sim.state import RUNNING, State, all_are
+from kinloop.sim.state import RUNNING, State, all_are, unchecked
 from kinloop.sim.status import Fault, Status
 from kinloop.sim.stepper import StepState
 from kinloop.sim.watch import BEGINNING, Watch
@@ -241,4 +241,5 @@ class Batch:
         q, qd, memory = self.state.q.copy(), self.state.qd.copy(), self.state.memory.copy()
         time, status = self.began + self.watch.steps * self.dt, self.watch.status.astype(int)
         whole = self._spaced and self._whole and all_are(RUNNING, status)
-        return State(q, qd, time, status, memory, self._pace.copy(), self.dt if whole else 0.0, self.made_by)
+        fields = {"q": q, "qd": qd, "t": time, "status": status, "memory": memory, "pace": self._pace.copy()}
+        return unchecked(State, fields | {"h": self.dt if whole else 0.0, "made_by": self.made_by})

@@ -13,7 +13,7 @@ from kinloop.scalar import Array
 from kinloop.sim.actuators import spring_energy
 from kinloop.sim.energy_monitor import imbalance_in_words, unbalanced
 from kinloop.sim.rollout import Rollout
-from kinloop.sim.state import RUNNING, State, all_are
+from kinloop.sim.state import RUNNING, State, all_are, unchecked
 from kinloop.sim.status import Status
 from kinloop.sim.watch import PEAKS, Watch
 
@@ -182,10 +182,9 @@ class Recorder:
         t += before.t[0]
         records = {n: (x[0] if single else x) for n, x in self._plan.told(self._kept).items()}
         peaks = {name: getattr(watch, name).copy() for name in self._plan.peaks}
-        return Rollout(
-            t, records, final, status, stopped, batch.substeps, watch.passed > 0, watch.nearest.copy(), peaks, reasons,
-            single, info,
-        )  # fmt: skip
+        flags = {"status": status, "stopped": stopped, "substeps": batch.substeps, "singular": watch.passed > 0}
+        flags |= {"nearest": watch.nearest.copy(), "peaks": peaks, "reasons": reasons, "single": single, "info": info}
+        return unchecked(Rollout, {"t": t, "records": records, "final": final} | flags)
 
 
 def _flat(*given: Array) -> tuple[Array, ...]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from kinloop.scalar import Array
 from kinloop.sim.status import Status
+
+Made = TypeVar("Made")
 
 RUNNING = int(Status.RUNNING)  # as an integer: NumPy compares ten times as fast with it
 
@@ -77,12 +79,17 @@ class State:
 
 
 def following(before: State, q: Array, qd: Array, t: Array, memory: Array) -> State:
-    """A state that goes on like the one before, without the checks of a new one."""
+    """A state that goes on like the one before."""
     fields = before.__dict__.copy()
     fields["q"], fields["qd"], fields["t"], fields["memory"] = q, qd, t, memory
-    after = _NEW(State)
-    _SET(after, "__dict__", fields)
-    return after
+    return unchecked(State, fields)
+
+
+def unchecked(kind: type[Made], fields: dict[str, Any]) -> Made:
+    """An instance of a frozen dataclass with all of its fields, in a third of the time that its own way takes."""
+    made = _NEW(kind)
+    _SET(made, "__dict__", fields)
+    return made
 
 
 _NEW, _SET = object.__new__, object.__setattr__

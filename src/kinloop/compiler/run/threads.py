@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from kinloop.errors import MethodError
@@ -42,7 +43,10 @@ def run_chunks(chunk: Callable[[int, int], int], rows: int, step: int, threads: 
     if threads <= 1:
         return chunk(0, rows)
     edges = [min(rows, step * (blocks * i // threads)) for i in range(threads + 1)]
-    answers = list(_WORKERS.pool(threads).map(chunk, edges[:-1], edges[1:]))
+    pool = _WORKERS.pool(threads - 1)
+    others = [pool.submit(chunk, a, b) for a, b in pairwise(edges[1:])]
+    first = chunk(edges[0], edges[1])  # the calling thread need not be woken
+    answers = [first, *(other.result() for other in others)]
     return min((a for a in answers if a >= 0), default=-1)
 
 
