@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,12 +54,49 @@ class Function:
         if len(args) != len(self.inputs):
             raise TypeError(f"expected {len(self.inputs)} inputs ({', '.join(self.inputs)}), received {len(args)}")
         given = dict(zip(self.inputs, args, strict=True))
-        value: dict[int, Any] = {}
-        for s in self.nodes:
-            value[s.index] = evaluate(s, given, value)
-
-        results = tuple(_settle(filled(out, value)) for out in self.outputs.values())
+        values = [x if name is None else given[name][x] for name, x in self._replay.leaves]
+        for call, take in self._replay.calls:
+            values.append(call(*take(values)))
+        results = tuple(_settle(_filled(out, places, values)) for out, places in self._replay.outputs)
         return results[0] if len(results) == 1 else results
+
+    @cached_property
+    def _replay(self) -> _Replay:
+        """The graph as a list of calls: found once, since functions of loops are called thousands of times."""
+        leaves = [s for s in self.nodes if s.op in ("input", "const")]
+        others = [s for s in self.nodes if s.op not in ("input", "const")]
+        place = {s.index: k for k, s in enumerate([*leaves, *others])}
+        calls = [(_call_of(s), _taking([place[a.index] for a in s.args])) for s in others]
+        outputs = []
+        for out in self.outputs.values():
+            places = [(k, place[x.index]) for k, x in enumerate(out.flat) if isinstance(x, Symbol)]
+            outputs.append((out, places))
+        return _Replay([s.payload if s.op == "input" else (None, constant_value(s)) for s in leaves], calls, outputs)
+
+
+class _Replay(NamedTuple):
+    """What a call of a function does: inputs by name and index, or constants (None, number); calls, each with what it
+    takes of the values before; the outputs, with the places of their symbols and of these symbols' values."""
+
+    leaves: list[tuple[str | None, Any]]
+    calls: list[tuple[Callable[..., Any], Callable[[list[Any]], Any]]]
+    outputs: list[tuple[Array, list[tuple[int, int]]]]
+
+
+def _taking(places: list[int]) -> Callable[[list[Any]], Any]:
+    """What takes the values at some places, as a tuple."""
+    if len(places) > 1:
+        return operator.itemgetter(*places)
+    return operator.itemgetter(slice(places[0], places[0] + 1))
+
+
+def _filled(outputs: Array, places: list[tuple[int, int]], values: list[Any]) -> Array:
+    """An array with its symbols replaced by their values."""
+    out = outputs.copy()
+    flat = out.reshape(-1)  # a view: new arrays are contiguous
+    for k, place in places:
+        flat[k] = values[place]
+    return out
 
 
 def filled(outputs: Array, value: Mapping[int, Any]) -> Array:
@@ -77,12 +116,12 @@ def _settle(out: Array) -> Array:
 
 
 _CALLS: dict[str, Callable[..., Any]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "neg": lambda a: -a,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "neg": operator.neg,
+    "lt": operator.lt,
+    "le": operator.le,
     "and": fn.logical_and,
     "or": fn.logical_or,
     "not": fn.logical_not,
@@ -108,13 +147,18 @@ def evaluate(s: Symbol, given: Mapping[str, Any], value: Mapping[int, Any]) -> A
         return given[name][k]
     if s.op == "const":
         return constant_value(s)
-    args = [value[a.index] for a in s.args]
+    return _call_of(s)(*[value[a.index] for a in s.args])
+
+
+def _call_of(s: Symbol) -> Callable[..., Any]:
+    """What gives the value of a node from those of its arguments."""
     if s.op == "loop":
-        return s.payload(args[: s.payload.carried], args[s.payload.carried :])
+        loop, n = s.payload, s.payload.carried
+        return lambda *args: loop(args[:n], args[n:])
     if s.op == "pick":
-        return args[0][s.payload]
-    call = _CALLS.get(s.op) or getattr(fn, s.op)
-    return call(*args)
+        return operator.itemgetter(s.payload)
+    call: Callable[..., Any] = _CALLS.get(s.op) or getattr(fn, s.op)
+    return call
 
 
 def substitute(outputs: Array, replacements: Mapping[Symbol, Any]) -> Array:
