@@ -17,14 +17,14 @@ from kinloop.algorithms.constrained.pv_osim import pv_osim, pv_osim_solve
 from kinloop.algorithms.constrained.pv_osim_fast import pv_osim_fast, pv_osim_fast_solve
 from kinloop.algorithms.constrained.pv_osimr import pv_osimr, pv_osimr_solve
 from kinloop.algorithms.constrained.pv_soft import pv_soft
-from kinloop.algorithms.trees import derivatives, energy, factorization, kinematics
+from kinloop.algorithms.trees import derivatives, energy, factorization, forward_derivatives, kinematics
 from kinloop.algorithms.trees.cluster_aba import cluster_aba
 from kinloop.algorithms.trees.cluster_crba import cluster_crba
 from kinloop.algorithms.trees.cluster_efpa import cluster_efpa, force_response
 from kinloop.algorithms.trees.cluster_rnea import bias_force, cluster_rnea
 from kinloop.algorithms.trees.kinematics import FrameAt
 from kinloop.algorithms.trees.reactions import reactions
-from kinloop.algorithms.witnesses import approximate, dense_constrained, dense_kkt
+from kinloop.algorithms.witnesses import approximate, dense_constrained, dense_kkt, graph_derivatives
 from kinloop.algorithms.witnesses.constrained_efpa import constrained_efpa
 from kinloop.algorithms.witnesses.efpa import efpa, efpa_solve
 from kinloop.algorithms.witnesses.kjr import kjr
@@ -149,13 +149,21 @@ QUANTITIES: dict[str, Quantity] = {
     "forward_dynamics_derivatives": Quantity(
         ("q", "v", "tau"),
         ("da_dq", "da_dv", "da_dtau"),
-        {"graph": Method(derivatives.forward_dynamics_derivatives)},
+        {
+            "recursive": Method(forward_derivatives.forward_dynamics_derivatives),
+            "graph": Method(graph_derivatives.forward_dynamics_derivatives),
+        },
+        forces=True,
         motion=True,
     ),
     "inverse_dynamics_derivatives": Quantity(
         ("q", "v", "a"),
         ("dtau_dq", "dtau_dv", "dtau_da"),
-        {"graph": Method(derivatives.inverse_dynamics_derivatives)},
+        {
+            "recursive": Method(derivatives.inverse_dynamics_derivatives),
+            "graph": Method(graph_derivatives.inverse_dynamics_derivatives),
+        },
+        forces=True,
         motion=True,
     ),
     "reactions": Quantity(

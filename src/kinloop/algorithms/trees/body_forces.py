@@ -21,10 +21,10 @@ def body_bias(
     p = [rigid_bias(I, u) for I, u in zip(top.inertia, v, strict=True)]
     if f_ext is None:
         return p
-    return [x - (f_ext[i] if i in turning else _in_used_frame(top, i, q, f_ext[i])) for i, x in enumerate(p)]
+    return [x - (f_ext[i] if i in turning else in_used_frame(top, i, q, f_ext[i])) for i, x in enumerate(p)]
 
 
-def _in_used_frame(top: Topology, i: int, q: Array, f: Array) -> Array:
+def in_used_frame(top: Topology, i: int, q: Array, f: Array) -> Array:
     """A wrench on body i in the frame the algorithms use for it, which need not spin with the body."""
     if not top.spins_unseen[i]:
         return f

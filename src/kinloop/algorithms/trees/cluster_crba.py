@@ -5,6 +5,9 @@ Derivation: docs/algorithms/cluster_crba.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, Self, TypeVar
+
 import numpy as np
 
 from kinloop.algorithms.trees.articulated import cluster_subspace, with_armature
@@ -12,35 +15,50 @@ from kinloop.algorithms.trees.kinematics import Motion, still
 from kinloop.clusters import ClusterTree
 from kinloop.linear import gram, total
 from kinloop.scalar import Array
-from kinloop.spatial import Inertia, total_inertia
+from kinloop.spatial import Transform, total_inertia
+
+
+class Carried(Protocol):
+    """The inertia of a body, which adds up over the bodies it carries."""
+
+    def apply(self, m: Array, /) -> Array: ...
+
+    def seen_from(self, T: Transform, /) -> Self: ...
+
+
+T = TypeVar("T", bound=Carried)
 
 
 def cluster_crba(tree: ClusterTree, q: Array) -> Array:
     """The mass matrix M (nv, nv) of the independent coordinates."""
-    top = tree.top
     kin = still(tree, q)
-    beyond = _beyond(tree, kin)
-    M = np.zeros((tree.nv, tree.nv), dtype=np.result_type(float, q))
+    return mass_matrix(tree, kin, beyond(tree, kin, tree.top.inertia, total_inertia), np.result_type(float, q))
+
+
+def mass_matrix(tree: ClusterTree, kin: Motion, carried: Sequence[Carried], dtype: np.dtype[Any]) -> Array:
+    """M from the inertias of `beyond`."""
+    top = tree.top
+    M = np.zeros((tree.nv, tree.nv), dtype=dtype)
     for k in reversed(range(len(tree))):
         cluster = tree.clusters[k]
         S = cluster_subspace(top, cluster, kin)
-        F = {i: beyond[i].apply(S[i]) for i in cluster.bodies}
+        F = {i: carried[i].apply(S[i]) for i in cluster.bodies}
         block = total([gram(S[i], F[i]) for i in cluster.bodies])
         M[cluster.v, cluster.v] = with_armature(top, cluster, kin, block)
         _couple(tree, kin, k, F, M)
     return M
 
 
-def _beyond(tree: ClusterTree, kin: Motion) -> list[Inertia]:
-    """Inertia of each body with the clusters that hang on it, joints of those locked."""
+def beyond(tree: ClusterTree, kin: Motion, own: Sequence[T], total_of: Callable[[Sequence[T]], T]) -> list[T]:
+    """Each body's own inertia with those of the clusters that hang on it, joints of those locked."""
     top = tree.top
-    parts: list[list[Inertia]] = [[I] for I in top.inertia]
-    out = list(top.inertia)
+    parts: list[list[T]] = [[I] for I in own]
+    out = list(own)
     for cluster in reversed(tree.clusters):
-        inside: dict[int, list[Inertia]] = {}
+        inside: dict[int, list[T]] = {}
         for i in reversed(cluster.bodies):
-            out[i] = total_inertia(parts[i])
-            whole = total_inertia([out[i], *inside.get(i, [])])
+            out[i] = total_of(parts[i])
+            whole = total_of([out[i], *inside.get(i, [])])
             parent = top.parent[i]
             if parent in cluster.bodies:
                 inside.setdefault(parent, []).append(whole.seen_from(kin.T[i]))

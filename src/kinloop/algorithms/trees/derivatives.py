@@ -1,64 +1,197 @@
-"""Derivatives of inverse and forward dynamics along closed motions.
+"""Derivatives of inverse dynamics along closed motions, by one recursion inward.
 
-A step in the tangent space moves q by G dy: loops stay closed, v and a (or tau) stay as they are. The partials
-of inverse dynamics come from the graph; forward dynamics follows from them,
+A step in the tangent space moves q by G dy: loops stay closed, v and a stay as they are. A change of a cluster's own
+coordinate gives its bodies the changes d and e (`cluster_changes`); bodies beyond are carried along. So, with the
+composites of `composites`,
 
-    da/dx = -M^-1 d tau(q, v, a)/dx  for x = q, v,    da/dtau = M^-1.
+    outward   d, e of the bodies of every cluster, along each of its own coordinates
+    inward    f = I e + B d            what the bodies of a cluster need for it: columns of the derivative
+              x = I S, y = B^T S       what a cluster's joint feels of changes below it: rows of the derivative
+
+and every f, x, y is propagated inward to the world: at each cluster on the way,
+
+    d tau_here = S^T f,    d tau_there = x^T e + y^T d,    M = x^T S.
 
 Derivation: docs/algorithms/derivatives.md.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import NamedTuple
+
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.algorithms.trees.cluster_aba import cluster_aba
-from kinloop.algorithms.trees.cluster_crba import cluster_crba
-from kinloop.algorithms.trees.cluster_rnea import cluster_rnea
-from kinloop.algorithms.trees.factorization import inverse_mass_matrix
-from kinloop.algorithms.trees.kinematics import position_rate
-from kinloop.clusters import ClusterTree
+from kinloop.algorithms.trees.articulated import with_armature
+from kinloop.algorithms.trees.body_forces import body_bias, in_used_frame
+from kinloop.algorithms.trees.cluster_changes import Change, cluster_change, columns
+from kinloop.algorithms.trees.cluster_crba import beyond
+from kinloop.algorithms.trees.cluster_rnea import joint_wrenches
+from kinloop.algorithms.trees.composites import Composite, moving, total_composite
+from kinloop.algorithms.trees.kinematics import Motion, body_accelerations, motion
+from kinloop.clusters import Cluster, ClusterTree
+from kinloop.linear import gram, join, total
+from kinloop.model.topology import Topology
 from kinloop.scalar import Array
+from kinloop.spatial import cross_force
 
 
-def tangent_directions(tree: ClusterTree, q: Array) -> list[Array]:
-    """dq/dt for a unit velocity of each independent coordinate, loops kept closed."""
-    G = tree.spanning_jacobian(q)
-    return [position_rate(tree.top, q, G[:, k]) for k in range(tree.nv)]
+class Partials(NamedTuple):
+    """d tau/dq, d tau/dv and d tau/da = M, each (nv, nv)."""
+
+    dq: Array
+    dv: Array
+    M: Array
 
 
-def _traced(tree: ClusterTree) -> sc.Function:
-    sizes = {"q": tree.top.nq, "v": tree.nv, "a": tree.nv}
-    return sc.trace(lambda q, v, a: dict(zip(("dq", "dv"), partials(tree, q, v, a), strict=True)), sizes)
+Derivatives = Callable[..., tuple[Array, Array, Array]]
 
 
-def partials(tree: ClusterTree, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
-    """d tau/dq and d tau/dv at constant a, however a came about."""
-    if not sc.is_symbolic(q, v, a):
-        dq, dv = tree.once(_traced)(q, v, a)
-        return dq, dv
-    if not tree.nv:
-        return np.zeros((0, 0)), np.zeros((0, 0))
-    # Symbols of its own keep a constant: with a = forward dynamics the trace would fold tau back to what it was.
-    graph = next(x.graph for x in (*q, *v, *a) if isinstance(x, sc.Symbol))
-    constant = graph.inputs("constant acceleration", tree.nv)
-    tau = cluster_rnea(tree, q, v, constant)
-    dq = [sc.jvp(tau, q, direction) for direction in tangent_directions(tree, q)]
-    dv = [sc.jvp(tau, v, unit) for unit in np.eye(tree.nv)]
-    back = dict(zip(constant, a, strict=True))
-    return sc.substitute(np.stack(dq, axis=1), back), sc.substitute(np.stack(dv, axis=1), back)
+def on_symbols(derivatives: Derivatives) -> Derivatives:
+    """Derivatives that come from the graph, wholly or in part: on numbers they are traced, and the numbers put in."""
+
+    @wraps(derivatives)
+    def call(
+        tree: ClusterTree, q: Array, v: Array, x: Array, f_ext: Array | None = None
+    ) -> tuple[Array, Array, Array]:
+        given = (q, v, x) if f_ext is None else (q, v, x, f_ext.reshape(-1))
+        if sc.is_symbolic(*given):
+            return derivatives(tree, q, v, x, f_ext)
+        dq, dv, dx = tree.once(_traced, derivatives, f_ext is not None)(*given)
+        return dq, dv, dx
+
+    return call
 
 
-def inverse_dynamics_derivatives(tree: ClusterTree, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
+def _traced(tree: ClusterTree, derivatives: Derivatives, forces: bool) -> sc.Function:
+    def outputs(q: Array, v: Array, x: Array, f_ext: Array | None = None) -> dict[str, Array]:
+        f_ext = None if f_ext is None else f_ext.reshape(-1, 6)
+        return dict(zip(("dq", "dv", "dx"), derivatives(tree, q, v, x, f_ext), strict=True))
+
+    sizes = {"q": tree.top.nq, "v": tree.nv, "x": tree.nv}
+    return sc.trace(outputs, sizes | ({"f_ext": 6 * len(tree.top)} if forces else {}))
+
+
+@on_symbols
+def inverse_dynamics_derivatives(
+    tree: ClusterTree, q: Array, v: Array, a: Array, f_ext: Array | None = None
+) -> tuple[Array, Array, Array]:
     """d tau/dq, d tau/dv, d tau/da = M, each (nv, nv)."""
-    dq, dv = partials(tree, q, v, a)
-    return dq, dv, cluster_crba(tree, q)
+    return partials(tree, motion(tree, q, v), q, v, a, f_ext)
 
 
-def forward_dynamics_derivatives(tree: ClusterTree, q: Array, v: Array, tau: Array) -> tuple[Array, Array, Array]:
-    """da/dq, da/dv, da/dtau, each (nv, nv)."""
-    a = cluster_aba(tree, q, v, tau)
-    dq, dv = partials(tree, q, v, a)
-    inverse = inverse_mass_matrix(tree, q)
-    return -(inverse @ dq), -(inverse @ dv), inverse
+def composites_of(tree: ClusterTree, kin: Motion) -> list[Composite]:
+    """Every body with the clusters it carries."""
+    own = [moving(I, u) for I, u in zip(tree.top.inertia, kin.v, strict=True)]
+    return beyond(tree, kin, own, total_composite)
+
+
+def partials(tree: ClusterTree, kin: Motion, q: Array, v: Array, a: Array, f_ext: Array | None) -> Partials:
+    """The recursion, on symbols, for a motion that is known."""
+    top = tree.top
+    acc = body_accelerations(tree, kin, a)
+    p = body_bias(top, kin.v, q, f_ext)
+    F = joint_wrenches(tree, kin, [I.apply(x) + b for I, x, b in zip(top.inertia, acc, p, strict=True)])
+    C = composites_of(tree, kin)
+    changes = [cluster_change(tree, c, kin, acc, q, v, a) for c in tree]
+    out = Partials(*(np.full((tree.nv, tree.nv), 0.0, dtype=object) for _ in range(3)))
+    for c in reversed(tree.clusters):
+        change = changes[c.index]
+        f = {i: _needed(C[i], change, i) for i in c.bodies}
+        if f_ext is not None:
+            f = {i: x - _left_behind(top, i, q, f_ext[i], change) for i, x in f.items()}
+        y = {i: C[i].felt(change.S[i]) for i in c.bodies}
+        M = total([gram(change.S[i], f[i][:, : c.m]) for i in c.bodies])
+        out.M[c.v, c.v] = with_armature(top, c, kin, M)
+        f = _own(tree, kin, c, change, F, a, f, out)
+        _couple(tree, kin, c, changes, f, _inward(tree, kin, c, y), out)
+    return out
+
+
+def _needed(C: Composite, change: Change, i: int) -> Array:
+    """x = I S, f = I e + B d along q and along v, side by side: wrenches on body i, (6, 3 m)."""
+    x = C.apply(change.S[i])
+    f, f_v = C.change(change.e[i], change.d[i]), C.change(change.e_v[i], change.S[i])
+    return np.concatenate([x, f, f_v], axis=1)
+
+
+def _left_behind(top: Topology, i: int, q: Array, f_ext: Array, change: Change) -> Array:
+    """How a wrench from outside turns with a body whose frame does not, as part of `_needed`."""
+    m = change.S[i].shape[1]
+    out = np.full((6, 3 * m), 0.0, dtype=object)
+    if top.spins_unseen[i]:
+        out[:, m : 2 * m] = columns([cross_force(s, in_used_frame(top, i, q, f_ext)) for s in change.own[i].T], 6)
+    return out
+
+
+def _own(
+    tree: ClusterTree,
+    kin: Motion,
+    c: Cluster,
+    change: Change,
+    F: Sequence[Array],
+    a: Array,
+    f: dict[int, Array],
+    out: Partials,
+) -> dict[int, Array]:
+    """The cluster's own blocks of d tau = G^T d(S^T F) + dG^T S^T F; its wrenches f on the output bodies."""
+    top, m, bend = tree.top, c.m, change.bend
+    G, _, g = kin.embedding[c.index]
+    armature = top.armature[list(c.dofs)]
+    along_q, along_v, below = {}, {}, {}
+    parts = {i: [x] for i, x in f.items()}
+    for i in reversed(c.bodies):
+        wrench = total(parts[i])
+        along_q[i], along_v[i] = kin.S[i].T @ wrench[:, m : 2 * m], kin.S[i].T @ wrench[:, 2 * m :]
+        if (dS := change.subspace[i]) is not None:
+            along_q[i] = along_q[i] + columns([x.T @ F[i] for x in dS], len(along_q[i]))
+        wrench[:, m : 2 * m] = wrench[:, m : 2 * m] + columns([cross_force(s, F[i]) for s in change.turn[i].T], 6)
+        parent = top.parent[i]
+        (parts if parent in parts else below).setdefault(parent, []).append(kin.T[i].force(wrench))
+    tau = join([kin.S[i].T @ F[i] for i in c.bodies]) + armature * (G @ a[c.v] + g)
+    joint = np.concatenate([along_q[i] for i in c.bodies]) + armature[:, None] * bend.qdd
+    out.dq[c.v, c.v] = G.T @ joint + columns([x.T @ tau for x in bend.G], m)
+    joint = np.concatenate([along_v[i] for i in c.bodies]) + armature[:, None] * bend.qdd_v
+    out.dv[c.v, c.v] = G.T @ joint
+    return {i: total(x) for i, x in below.items()}
+
+
+def _couple(
+    tree: ClusterTree,
+    kin: Motion,
+    c: Cluster,
+    changes: Sequence[Change],
+    f: dict[int, Array],
+    y: dict[int, Array],
+    out: Partials,
+) -> None:
+    """Blocks between a cluster and those below it, from its wrenches f and its y on its output bodies."""
+    here, m = c, c.m
+    while here.parent >= 0:
+        here = tree.clusters[here.parent]
+        change = changes[here.index]
+        for i, wrench in f.items():
+            x, S = wrench[:, :m].T, change.S[i]
+            felt = S.T @ wrench
+            out.M[here.v, c.v] += felt[:, :m]
+            out.dq[here.v, c.v] += felt[:, m : 2 * m]
+            out.dv[here.v, c.v] += felt[:, 2 * m :]
+            out.dq[c.v, here.v] += x @ change.e[i] + y[i].T @ change.d[i][:3]
+            out.dv[c.v, here.v] += x @ change.e_v[i] + y[i].T @ S[:3]
+        out.M[c.v, here.v] = out.M[here.v, c.v].T
+        f = _inward(tree, kin, here, f)
+        y = _inward(tree, kin, here, y)
+
+
+def _inward(tree: ClusterTree, kin: Motion, c: Cluster, at: dict[int, Array]) -> dict[int, Array]:
+    """Wrenches, or turning parts of them alone, on bodies of a cluster: propagated to its output bodies."""
+    parts = {i: [x] for i, x in at.items()}
+    below: dict[int, list[Array]] = {}
+    for i in reversed(c.bodies):
+        if i in parts:
+            x, parent = total(parts[i]), tree.top.parent[i]
+            x = kin.T[i].force(x) if len(x) == 6 else kin.T[i].R @ x
+            (parts if parent in c.bodies else below).setdefault(parent, []).append(x)
+    return {i: total(x) for i, x in below.items()}
