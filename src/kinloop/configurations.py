@@ -116,13 +116,6 @@ class Configurations:
         kernel = self._close if tolerance >= CONVERGED else None
         return self._searched(kernel, lambda x: close(self._tree, x, tolerance), q)
 
-    def loop_rows(self, name: str, q: ArrayLike) -> LoopRows:
-        """All rows of one loop or coupling at q."""
-        closures = {p.name: p for p in self._tree.top.mechanism.closures}
-        if name not in closures:
-            raise unknown("loop", name, closures)
-        return closures[name].rows(self._tree.top, checked("q", q, self._tree.top.nq))
-
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
         """The independent step from q0 to q1."""
         n = self._tree.top.nq

@@ -6,6 +6,7 @@ import numpy as np
 from helpers import assert_agree, assert_enough, drop
 
 from kinloop import scalar as sc
+from kinloop.algorithms.trees.branch_factor import velocity_parents
 from kinloop.algorithms.trees.cluster_aba import cluster_aba
 from kinloop.algorithms.trees.cluster_crba import cluster_crba
 from kinloop.algorithms.trees.cluster_efpa import cluster_efpa
@@ -14,7 +15,7 @@ from kinloop.algorithms.trees.kinematics import frame_jacobian
 from kinloop.algorithms.witnesses.lagrange import lagrange
 from kinloop.algorithms.witnesses.projection import projected_osim, projected_rnea, projection
 from kinloop.algorithms.witnesses.spanning_tree import spanning_tree
-from kinloop.algorithms.witnesses.sparse_ltl import SparseLTL, velocity_parents
+from kinloop.algorithms.witnesses.sparse_ltl import SparseLTL
 
 
 def test_the_projection_moves_as_the_clusters_do(block):

@@ -7,7 +7,8 @@ The algorithms, a file each:
 - `cluster_crba`: the mass matrix, from composite inertias.
 - `cluster_efpa`: the inverse operational-space inertia, by extended force propagators.
 - `factorization`: the innovations factorisation of the mass matrix, its inverse and its determinant.
-- `derivatives`: derivatives of forward and inverse dynamics along closed motions.
+- `derivatives`: derivatives of inverse dynamics along closed motions, by one recursion inward.
+- `forward_derivatives`: derivatives of forward dynamics, through the factors of the mass matrix.
 - `positions`: steps along closed loops, the nearest closed configuration, how far loops are open.
 - `reactions`: the wrenches that joints and loops transmit.
 - `energy`: energies, momentum, centre of mass.
@@ -16,6 +17,9 @@ What they share:
 
 - `kinematics`: poses, velocities, accelerations, Jacobians of bodies and frames.
 - `body_forces`: the bias force of each body, and wrenches from outside.
+- `cluster_changes`: how the motion of a cluster changes along its own coordinates.
+- `composites`: what a body and all it carries answer to a change of its motion.
+- `branch_factor`: the mass matrix factorised along the branches of a tree.
 - `articulated`: articulated inertias of clusters, the inward pass of all recursive algorithms.
 - `handles`: the bodies through which a cluster feels its surroundings, and what passes through them.
 """

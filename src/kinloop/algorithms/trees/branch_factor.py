@@ -12,7 +12,7 @@ with R shared by all columns that leave the branch alone. Derivation: docs/algor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,36 +44,47 @@ class BranchFactor:
         self.paths: list[list[int]] = []
         for p in parents:
             self.paths.append([p, *self.paths[p]] if p >= 0 else [])
+        self.branches = [parents.count(p) > 1 for p in parents]
         self.L: Array = M.copy()
-        self.inverse: list[Any] = [0.0] * n
+        self.inverse_D: list[Any] = [0.0] * n
         self._followed: dict[tuple[int, int], dict[int, Any]] = {}
         for k in reversed(range(n)):
-            self.inverse[k] = 1.0 / self.L[k, k]
+            self.inverse_D[k] = 1.0 / self.L[k, k]
             for i in self.paths[k]:
-                gain = self.L[k, i] * self.inverse[k]
+                gain = self.L[k, i] * self.inverse_D[k]
                 for j in (i, *self.paths[i]):
                     self.L[i, j] = self.L[i, j] - gain * self.L[k, j]
                 self.L[k, i] = gain
 
-    def solve(self, b: Array, rows: int | None = None) -> Array:
-        """x (n,) with M x = b; with `rows` only so many of its first entries, zero beyond."""
-        n = len(b) if rows is None else rows
-        z = list(b)
-        for k in reversed(range(len(z))):
+    def solve(self, b: Array) -> Array:
+        """x (n,) with M x = b."""
+        n, z = len(b), list(b)
+        for k in reversed(range(n)):
             if not _zero(z[k]):
                 for i in self.paths[k]:
                     z[i] = z[i] - self.L[k, i] * z[k]
-                z[k] = z[k] * self.inverse[k]
-        # the first velocity of the branch without forces that k belongs to
-        branch = [-1] * n
-        x = np.full(len(z), 0.0, dtype=np.result_type(b, self.L))
-        for k in range(n):
-            p = self.parents[k]
+                z[k] = z[k] * self.inverse_D[k]
+        x = np.full(n, 0.0, dtype=np.result_type(b, self.L))
+        begins = [-1] * n  # where the branch without forces that k belongs to begins
+        for k, p in enumerate(self.parents):
             if _zero(z[k]):
-                branch[k] = branch[p] if p >= 0 and branch[p] >= 0 else k
-            gains = {j: -self.L[k, j] for j in self.paths[k]} if branch[k] < 0 else self._follow(branch[k], k)
-            x[k] = z[k] + sum(gain * x[j] for j, gain in gains.items() if not _zero(x[j]))
+                begins[k] = begins[p] if p >= 0 and begins[p] >= 0 else k
+            gains = self._follow(begins[k] if begins[k] >= 0 else k, k)
+            x[k] = z[k] + _sum(gain * x[j] for j, gain in gains.items())
         return x
+
+    def inverse(self) -> Array:
+        """M^-1 (n, n), row by row outward: beyond its diagonal a row only follows those of its path."""
+        n = len(self.parents)
+        X = np.full((n, n), 0.0, dtype=self.L.dtype)
+        for k in range(n):
+            gains = self._follow(k, k)
+            for i in range(k):
+                apart = [j for j in (k, *self.paths[k]) if j != i and j not in self.paths[i] and self.branches[j]]
+                follow = self._follow(apart[-1], k) if apart else gains
+                X[k, i] = X[i, k] = _sum(gain * X[j, i] for j, gain in follow.items())
+            X[k, k] = self.inverse_D[k] + _sum(gain * X[j, k] for j, gain in gains.items())
+        return X
 
     def _follow(self, branch: int, k: int) -> dict[int, Any]:
         """(1): R_kj by j, for the branch that begins at a velocity."""
@@ -90,3 +101,10 @@ class BranchFactor:
 
 def _zero(x: Any) -> bool:
     return not isinstance(x, sc.Symbol) and x == 0
+
+
+def _sum(parts: Iterable[Any]) -> Any:
+    total: Any = 0.0
+    for x in parts:
+        total = total + x
+    return total

@@ -11,7 +11,7 @@ solved with the K of G itself. Derivation: docs/algorithms/derivatives.md.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from kinloop import scalar as sc
 from kinloop.algorithms.trees.kinematics import Motion, position_rate, world_acceleration
 from kinloop.clusters import Cluster, ClusterTree
 from kinloop.clusters.charts import Chart
+from kinloop.clusters.tangent_frame import TangentFrame
 from kinloop.scalar import Array
 from kinloop.spatial import cross_motion
 
@@ -58,32 +59,54 @@ def columns(parts: Sequence[Array], height: int) -> Array:
     return np.stack(parts, axis=1) if len(parts) else np.zeros((height, 0))
 
 
-def along(outputs: Array, inputs: Array, directions: Array) -> Array:
-    """The derivative of `outputs` along a direction; inputs that are numbers have none."""
-    pairs = [(x, d) for x, d in zip(inputs, directions, strict=True) if isinstance(x, sc.Symbol)]
-    return sc.jvp(outputs, [x for x, _ in pairs], [d for _, d in pairs])
+def along(outputs: Array, q: Sequence[Any] | Array, step: Sequence[Any] | Array, qd: Array, change: Array) -> Array:
+    """The derivative of `outputs` while q and qd change; a velocity that is a number does not."""
+    moving = [(x, d) for x, d in zip(qd, change, strict=True) if isinstance(x, sc.Symbol)]
+    return sc.jvp(outputs, [*q, *(x for x, _ in moving)], [*step, *(d for _, d in moving)])
 
 
 def bend(tree: ClusterTree, cluster: Cluster, kin: Motion, q: Array, v: Array, a: Array) -> Bend:
-    """(1) for every direction of a cluster."""
+    """How G, qd and qdd of a cluster change along each of its directions."""
     n, m = len(cluster.dofs), cluster.m
     if not cluster.bends:
         none = np.zeros((n, m))
         return Bend([none] * m, none, none, none)
+    change = _of_graph if isinstance(cluster.chart, TangentFrame) else _of_chart
+    G, g, g_v = change(tree, cluster, kin, q, v)
+    qd = columns([dG @ v[cluster.v] for dG in G], n)
+    qdd = columns([dG @ a[cluster.v] + dg for dG, dg in zip(G, g, strict=True)], n)
+    return Bend(G, qd, qdd, columns(g_v, n))
+
+
+Changes = tuple[list[Array], list[Array], list[Array]]
+"""Per direction: of G and g along q, of g along v."""
+
+
+def _of_chart(tree: ClusterTree, cluster: Cluster, kin: Motion, q: Array, v: Array) -> Changes:
+    """(1), where a chart names the coordinates that are independent."""
     G, qd, g = kin.embedding[cluster.index]
     everywhere = np.zeros(tree.top.n_spanning, dtype=object)
     everywhere[list(cluster.dofs)] = qd
-    rows = tree.rows(cluster, q, everywhere)
-    dG, dqd, dqdd, dqdd_v = [], [], [], []
+    rows, chart = tree.rows(cluster, q, everywhere), cluster.chart
+    dG: list[Array] = []
+    dg: list[Array] = []
+    dg_v: list[Array] = []
     for x in G.T:
         step = _step(tree, cluster, q, x)
-        dK, dk_v = along(rows.K, q, step), along(rows.k, qd, x)
-        dG.append(_solved(cluster.chart, rows.K, -(dK @ G)))
-        dqd.append(dG[-1] @ v[cluster.v])
-        dk = along(rows.k, np.concatenate([q, qd]), np.concatenate([step, dqd[-1]]))
-        dqdd.append(dG[-1] @ a[cluster.v] + _solved(cluster.chart, rows.K, (dk - dK @ g)[:, None])[:, 0])
-        dqdd_v.append(_solved(cluster.chart, rows.K, dk_v[:, None])[:, 0])
-    return Bend(dG, columns(dqd, n), columns(dqdd, n), columns(dqdd_v, n))
+        dK = sc.jvp(rows.K, q, step)
+        dG.append(_solved(chart, rows.K, -(dK @ G)))
+        dk = along(rows.k, q, step, qd, dG[-1] @ v[cluster.v])
+        dg.append(_solved(chart, rows.K, (dk - dK @ g)[:, None])[:, 0])
+        dg_v.append(_solved(chart, rows.K, along(rows.k, (), (), qd, x)[:, None])[:, 0])
+    return dG, dg, dg_v
+
+
+def _of_graph(tree: ClusterTree, cluster: Cluster, kin: Motion, q: Array, v: Array) -> Changes:
+    """The same from G and g themselves, where velocities are independent in another way (`tangent_frame`)."""
+    G, _, g = kin.embedding[cluster.index]
+    steps = [_step(tree, cluster, q, x) for x in G.T]
+    along_v = [sc.jvp(g, v[cluster.v], e) for e in np.eye(cluster.m)]
+    return [sc.jvp(G, q, x) for x in steps], [sc.jvp(g, q, x) for x in steps], along_v
 
 
 def _step(tree: ClusterTree, cluster: Cluster, q: Array, x: Array) -> Array:
@@ -95,7 +118,8 @@ def _step(tree: ClusterTree, cluster: Cluster, q: Array, x: Array) -> Array:
 
 def _solved(chart: Chart, K: Array, right: Array) -> Array:
     """The spanning vectors (columns) with K x = right whose independent part is zero."""
-    return columns([chart.embed(K, k)[1] for k in right.T], K.shape[1])
+    found = [chart.embed(K, k)[1] for k in right.T]
+    return columns([x for x in found if x is not None], K.shape[1])
 
 
 def cluster_change(
@@ -150,11 +174,12 @@ def _joint_change(
     bias, none = kind.subspace_bias(q[here], qd), np.zeros((6, G.shape[1]))
     if S.dtype != object and bias.dtype != object:
         return _JointChange(None, none, none, none)
-    dS, c, c_v = [], [], []
+    dS: list[Array] = []
+    c: list[Array] = []
+    c_v: list[Array] = []
     for x, change in zip(G.T, dqd.T, strict=True):
         step = kind.rate(q[here], x)
-        dS.append(along(S, q[here], step))
-        dc = along(bias, np.concatenate([q[here], qd]), np.concatenate([step, change]))
-        c.append(dS[-1] @ qdd + dc)
-        c_v.append(along(bias, qd, x))
+        dS.append(sc.jvp(S, q[here], step))
+        c.append(dS[-1] @ qdd + along(bias, q[here], step, qd, change))
+        c_v.append(along(bias, (), (), qd, x))
     return _JointChange(dS, columns([x @ qd for x in dS], 6), columns(c, 6), columns(c_v, 6))

@@ -6,7 +6,7 @@ Derivation: docs/algorithms/cluster_crba.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -23,7 +23,7 @@ class Carried(Protocol):
 
     def apply(self, m: Array, /) -> Array: ...
 
-    def seen_from(self, T: Transform, /) -> Self: ...
+    def seen_from(self, T: Transform, /) -> Any: ...
 
 
 T = TypeVar("T", bound=Carried)
@@ -32,7 +32,8 @@ T = TypeVar("T", bound=Carried)
 def cluster_crba(tree: ClusterTree, q: Array) -> Array:
     """The mass matrix M (nv, nv) of the independent coordinates."""
     kin = still(tree, q)
-    return mass_matrix(tree, kin, beyond(tree, kin, tree.top.inertia, total_inertia), np.result_type(float, q))
+    carried = beyond(tree, kin, tree.top.inertia, total_inertia)
+    return mass_matrix(tree, kin, carried, np.result_type(float, q))
 
 
 def mass_matrix(tree: ClusterTree, kin: Motion, carried: Sequence[Carried], dtype: np.dtype[Any]) -> Array:

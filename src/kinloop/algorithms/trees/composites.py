@@ -43,7 +43,8 @@ class Composite(NamedTuple):
     def change(self, e: Array, d: Array) -> Array:
         """(1): I e + B d."""
         w = d[:3]
-        return self.apply(e) + np.concatenate([self.N @ w, -cross(self.l, w)])
+        change: Array = self.apply(e) + np.concatenate([self.N @ w, -cross(self.l, w)])
+        return change
 
     def felt(self, s: Array) -> Array:
         """The turning part of B^T s, (3, columns): the rest is zero."""

@@ -53,9 +53,7 @@ def on_symbols(derivatives: Derivatives) -> Derivatives:
     """Derivatives that come from the graph, wholly or in part: on numbers they are traced, and the numbers put in."""
 
     @wraps(derivatives)
-    def call(
-        tree: ClusterTree, q: Array, v: Array, x: Array, f_ext: Array | None = None
-    ) -> tuple[Array, Array, Array]:
+    def call(tree: ClusterTree, q: Array, v: Array, x: Array, f_ext: Array | None = None) -> tuple[Array, Array, Array]:
         given = (q, v, x) if f_ext is None else (q, v, x, f_ext.reshape(-1))
         if sc.is_symbolic(*given):
             return derivatives(tree, q, v, x, f_ext)
@@ -140,7 +138,9 @@ def _own(
     top, m, bend = tree.top, c.m, change.bend
     G, _, g = kin.embedding[c.index]
     armature = top.armature[list(c.dofs)]
-    along_q, along_v, below = {}, {}, {}
+    along_q: dict[int, Array] = {}
+    along_v: dict[int, Array] = {}
+    below: dict[int, list[Array]] = {}
     parts = {i: [x] for i, x in f.items()}
     for i in reversed(c.bodies):
         wrench = total(parts[i])

@@ -31,16 +31,12 @@ def forward_dynamics_derivatives(
     factor = BranchFactor(M, velocity_parents(tree))
     a = factor.solve(tau - forces(tree, kin, q, np.zeros(tree.nv), f_ext))
     found = partials(tree, kin, q, v, a, f_ext)
-    answers = _base_answers(tree, kin, q, v, a)
-    out = [np.full((tree.nv, tree.nv), 0.0, dtype=object) for _ in range(3)]
+    along_q, along_v = _base_answers(tree, kin, q, v, a)
+    da_dq, da_dv = (np.full((tree.nv, tree.nv), 0.0, dtype=object) for _ in range(2))
     for k in range(tree.nv):
-        for da, dtau, base in zip(out, (found.dq, found.dv), answers, strict=False):
+        for da, dtau, base in ((da_dq, found.dq, along_q), (da_dv, found.dv, along_v)):
             da[:, k] = base[k] if k in base else factor.solve(-dtau[:, k])
-        unit = np.full(tree.nv, 0.0, dtype=object)
-        unit[k] = 1.0
-        column = factor.solve(unit, rows=k + 1)
-        out[2][: k + 1, k] = out[2][k, : k + 1] = column[: k + 1]
-    return out[0], out[1], out[2]
+    return da_dq, da_dv, factor.inverse()
 
 
 def _base_answers(

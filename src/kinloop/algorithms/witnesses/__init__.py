@@ -4,6 +4,7 @@ Oracles, slow and obvious:
 
 - `dense_kkt`: dense Jacobians in the world frame, one linear system for everything.
 - `dense_constrained`: the same under motion constraints.
+- `graph_derivatives`: derivatives of dynamics from the graph, one tangent per direction.
 
 Exact methods of other authors, the papers' baselines:
 

@@ -7,10 +7,11 @@ solved for lambda by the sparse factorisation of H. Derivation: docs/algorithms/
 
 from __future__ import annotations
 
+from kinloop.algorithms.trees.branch_factor import velocity_parents
 from kinloop.algorithms.trees.cluster_crba import cluster_crba
 from kinloop.algorithms.trees.cluster_rnea import bias_force
 from kinloop.algorithms.witnesses.spanning_tree import spanning_tree
-from kinloop.algorithms.witnesses.sparse_ltl import SparseLTL, velocity_parents
+from kinloop.algorithms.witnesses.sparse_ltl import SparseLTL
 from kinloop.clusters import ClusterTree
 from kinloop.linear import Factor, gram
 from kinloop.scalar import Array

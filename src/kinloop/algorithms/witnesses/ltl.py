@@ -19,10 +19,11 @@ from kinloop.algorithms.constrained.multipliers import RowPlan, solve_rows
 from kinloop.algorithms.constrained.passes import Solution
 from kinloop.algorithms.trees.articulated import cluster_subspace
 from kinloop.algorithms.trees.body_forces import body_bias
+from kinloop.algorithms.trees.branch_factor import velocity_parents
 from kinloop.algorithms.trees.cluster_crba import cluster_crba
 from kinloop.algorithms.trees.cluster_rnea import spanning_forces
 from kinloop.algorithms.trees.kinematics import Motion, body_accelerations, motion, spanning_accelerations, still
-from kinloop.algorithms.witnesses.sparse_ltl import SparseLTL, velocity_parents
+from kinloop.algorithms.witnesses.sparse_ltl import SparseLTL
 from kinloop.clusters import ClusterTree
 from kinloop.linear import Factor, gram, join
 from kinloop.scalar import Array

@@ -16,9 +16,10 @@ from kinloop.algorithms.constrained.delassus import places
 from kinloop.algorithms.constrained.motion_constraints import Placed
 from kinloop.algorithms.constrained.passes import Solution
 from kinloop.algorithms.constrained.pv_soft import COMPLIANCE, is_local
+from kinloop.algorithms.trees.branch_factor import velocity_parents
 from kinloop.algorithms.trees.cluster_crba import cluster_crba
 from kinloop.algorithms.witnesses.ltl import joint_space
-from kinloop.algorithms.witnesses.sparse_ltl import SparseLTL, velocity_parents
+from kinloop.algorithms.witnesses.sparse_ltl import SparseLTL
 from kinloop.clusters import ClusterTree
 from kinloop.linear import Factor, gram
 from kinloop.scalar import Array

@@ -9,21 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kinloop import scalar as sc
-from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
-
-
-def velocity_parents(tree: ClusterTree) -> list[int]:
-    """For every independent velocity the next one towards the world, -1 at the end."""
-    out: list[int] = []
-    last: dict[int, int] = {-1: -1}
-    for c in tree:
-        before = last[c.parent]
-        for d in range(c.v.start, c.v.stop):
-            out.append(before)
-            before = d
-        last[c.index] = before
-    return out
 
 
 class SparseLTL:
