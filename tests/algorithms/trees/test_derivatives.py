@@ -105,7 +105,7 @@ def operations(robot: kl.Robot, quantity: str) -> int:
 
 @pytest.mark.parametrize(
     ("file", "inverse", "forward", "allowed"),
-    [("go1.urdf", 7350, 18861, 12000), ("talos_reduced.urdf", 26804, 94623, 36000)],
+    [("go1.urdf", 6886, 18339, 12000), ("talos_reduced.urdf", 25536, 92069, 36000)],
 )
 def test_trees_take_no_more_operations_than_measured(file, inverse, forward, allowed):
     robot = tree_file(file)
@@ -114,7 +114,7 @@ def test_trees_take_no_more_operations_than_measured(file, inverse, forward, all
 
 
 @pytest.mark.parametrize(
-    ("name", "inverse", "forward"), [("mini_cheetah", 7348, 19070), ("tello", 12710, 23845), ("four_bar", 300, 330)]
+    ("name", "inverse", "forward"), [("mini_cheetah", 7096, 18805), ("tello", 12378, 23465), ("four_bar", 299, 320)]
 )
 def test_clusters_take_no_more_operations_than_measured(name, inverse, forward):
     robot = kl.robots.load(name)

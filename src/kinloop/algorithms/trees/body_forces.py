@@ -18,7 +18,13 @@ def body_bias(
 
     Bodies in `turning` have their true frames in this motion, as in `kinematics.motion`.
     """
-    p = [rigid_bias(I, u) for I, u in zip(top.inertia, v, strict=True)]
+    return less_outside(top, [rigid_bias(I, u) for I, u in zip(top.inertia, v, strict=True)], q, f_ext, turning)
+
+
+def less_outside(
+    top: Topology, p: list[Array], q: Array, f_ext: Array | None, turning: Collection[int] = ()
+) -> list[Array]:
+    """Forces on the bodies less the wrenches from outside."""
     if f_ext is None:
         return p
     return [x - (f_ext[i] if i in turning else in_used_frame(top, i, q, f_ext[i])) for i, x in enumerate(p)]

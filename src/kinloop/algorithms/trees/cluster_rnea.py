@@ -20,12 +20,8 @@ def cluster_rnea(tree: ClusterTree, q: Array, v: Array, a: Array, f_ext: Array |
 
     f_ext (bodies, 6): external wrenches [N m, N], each in its body's frame.
     """
-    return forces(tree, motion(tree, q, v), q, a, f_ext)
-
-
-def forces(tree: ClusterTree, kin: Motion, q: Array, a: Array, f_ext: Array | None) -> Array:
-    """tau for a motion that is known."""
     top = tree.top
+    kin = motion(tree, q, v)
     acc = body_accelerations(tree, kin, a)
     p = body_bias(top, kin.v, q, f_ext)
     net = [I.apply(x) + b for I, x, b in zip(top.inertia, acc, p, strict=True)]

@@ -46,6 +46,11 @@ class Composite(NamedTuple):
         change: Array = self.apply(e) + np.concatenate([self.N @ w, -cross(self.l, w)])
         return change
 
+    def bias(self, v: Array) -> Array:
+        """v x* I v, half of B v, of a single body that moves with v."""
+        half = 0.5 * v[:3]
+        return np.concatenate([self.N @ half, -cross(self.l, half)])
+
     def felt(self, s: Array) -> Array:
         """The turning part of B^T s, (3, columns): the rest is zero."""
         felt: Array = self.N.T @ s[:3] + cross(self.l, s[3:])

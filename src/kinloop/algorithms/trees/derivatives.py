@@ -25,7 +25,7 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.algorithms.trees.articulated import with_armature
-from kinloop.algorithms.trees.body_forces import body_bias, in_used_frame
+from kinloop.algorithms.trees.body_forces import in_used_frame, less_outside
 from kinloop.algorithms.trees.cluster_changes import Change, cluster_change, columns
 from kinloop.algorithms.trees.cluster_crba import beyond
 from kinloop.algorithms.trees.cluster_rnea import joint_wrenches
@@ -77,22 +77,36 @@ def inverse_dynamics_derivatives(
     tree: ClusterTree, q: Array, v: Array, a: Array, f_ext: Array | None = None
 ) -> tuple[Array, Array, Array]:
     """d tau/dq, d tau/dv, d tau/da = M, each (nv, nv)."""
-    return partials(tree, motion(tree, q, v), q, v, a, f_ext)
+    return partials(tree, moving_robot(tree, q, v, f_ext), q, v, a, f_ext)
 
 
-def composites_of(tree: ClusterTree, kin: Motion) -> list[Composite]:
-    """Every body with the clusters it carries."""
-    own = [moving(I, u) for I, u in zip(tree.top.inertia, kin.v, strict=True)]
-    return beyond(tree, kin, own, total_composite)
+class Moving(NamedTuple):
+    """A robot in motion: kinematics, bias forces p of its bodies, and each body with the clusters it carries."""
+
+    kin: Motion
+    p: list[Array]
+    C: list[Composite]
 
 
-def partials(tree: ClusterTree, kin: Motion, q: Array, v: Array, a: Array, f_ext: Array | None) -> Partials:
-    """The recursion, on symbols, for a motion that is known."""
-    top = tree.top
-    acc = body_accelerations(tree, kin, a)
-    p = body_bias(top, kin.v, q, f_ext)
-    F = joint_wrenches(tree, kin, [I.apply(x) + b for I, x, b in zip(top.inertia, acc, p, strict=True)])
-    C = composites_of(tree, kin)
+def moving_robot(tree: ClusterTree, q: Array, v: Array, f_ext: Array | None) -> Moving:
+    """What accelerations do not change."""
+    kin = motion(tree, q, v)
+    bodies = [moving(I, u) for I, u in zip(tree.top.inertia, kin.v, strict=True)]
+    p = less_outside(tree.top, [C.bias(u) for C, u in zip(bodies, kin.v, strict=True)], q, f_ext)
+    return Moving(kin, p, beyond(tree, kin, bodies, total_composite))
+
+
+def transmitted(tree: ClusterTree, now: Moving, a: Array) -> tuple[list[Array], list[Array]]:
+    """Accelerations of all bodies, and the wrenches F that their joints transmit for them."""
+    acc = body_accelerations(tree, now.kin, a)
+    net = [I.apply(x) + b for I, x, b in zip(tree.top.inertia, acc, now.p, strict=True)]
+    return acc, joint_wrenches(tree, now.kin, net)
+
+
+def partials(tree: ClusterTree, now: Moving, q: Array, v: Array, a: Array, f_ext: Array | None) -> Partials:
+    """The recursion, on symbols."""
+    top, (kin, _, C) = tree.top, now
+    acc, F = transmitted(tree, now, a)
     changes = [cluster_change(tree, c, kin, acc, q, v, a) for c in tree]
     out = Partials(*(np.full((tree.nv, tree.nv), 0.0, dtype=object) for _ in range(3)))
     for c in reversed(tree.clusters):

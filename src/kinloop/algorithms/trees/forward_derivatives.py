@@ -14,10 +14,10 @@ import numpy as np
 from kinloop.algorithms.trees.branch_factor import BranchFactor, velocity_parents
 from kinloop.algorithms.trees.cluster_changes import cluster_change
 from kinloop.algorithms.trees.cluster_crba import mass_matrix
-from kinloop.algorithms.trees.cluster_rnea import forces
-from kinloop.algorithms.trees.derivatives import composites_of, on_symbols, partials
-from kinloop.algorithms.trees.kinematics import Motion, motion
+from kinloop.algorithms.trees.derivatives import Moving, moving_robot, on_symbols, partials, transmitted
+from kinloop.algorithms.trees.kinematics import Motion, spanning_accelerations
 from kinloop.clusters import ClusterTree
+from kinloop.linear import join
 from kinloop.scalar import Array
 
 
@@ -26,17 +26,24 @@ def forward_dynamics_derivatives(
     tree: ClusterTree, q: Array, v: Array, tau: Array, f_ext: Array | None = None
 ) -> tuple[Array, Array, Array]:
     """da/dq, da/dv, da/dtau, each (nv, nv)."""
-    kin = motion(tree, q, v)
-    M = mass_matrix(tree, kin, composites_of(tree, kin), np.dtype(object))
-    factor = BranchFactor(M, velocity_parents(tree))
-    a = factor.solve(tau - forces(tree, kin, q, np.zeros(tree.nv), f_ext))
-    found = partials(tree, kin, q, v, a, f_ext)
-    along_q, along_v = _base_answers(tree, kin, q, v, a)
+    now = moving_robot(tree, q, v, f_ext)
+    factor = BranchFactor(mass_matrix(tree, now.kin, now.C, np.dtype(object)), velocity_parents(tree))
+    a = factor.solve(tau - _bias(tree, now))
+    found = partials(tree, now, q, v, a, f_ext)
+    along_q, along_v = _base_answers(tree, now.kin, q, v, a)
     da_dq, da_dv = (np.full((tree.nv, tree.nv), 0.0, dtype=object) for _ in range(2))
     for k in range(tree.nv):
         for da, dtau, base in ((da_dq, found.dq, along_q), (da_dv, found.dv, along_v)):
             da[:, k] = base[k] if k in base else factor.solve(-dtau[:, k])
     return da_dq, da_dv, factor.inverse()
+
+
+def _bias(tree: ClusterTree, now: Moving) -> Array:
+    """tau at zero acceleration."""
+    top, kin, none = tree.top, now.kin, np.zeros(tree.nv)
+    joint = join([S.T @ f for S, f in zip(kin.S, transmitted(tree, now, none)[1], strict=True)])
+    joint = joint + top.armature * spanning_accelerations(tree, kin, none)
+    return join([e.G.T @ joint[list(c.dofs)] for c, e in zip(tree, kin.embedding, strict=True)])
 
 
 def _base_answers(
