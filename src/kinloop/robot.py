@@ -173,14 +173,20 @@ class Robot(RobotStructure):
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None, method: str | None = None
     ) -> tuple[Array, Array, Array]:
         """da/dq, da/dv, da/dtau in the tangent space: loops stay closed, the other arguments are held."""
-        da_dq, da_dv, da_dtau = self._answers["forward_dynamics_derivatives"](q, v, tau, method, f_ext)
+        if method is None and f_ext is None:
+            da_dq, da_dv, da_dtau = self._answers["forward_dynamics_derivatives"](q, v, tau)
+        else:
+            da_dq, da_dv, da_dtau = self._by("forward_dynamics_derivatives", (q, v, tau), method, f_ext)
         return da_dq, da_dv, da_dtau
 
     def inverse_dynamics_derivatives(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None, method: str | None = None
     ) -> tuple[Array, Array, Array]:
         """dtau/dq, dtau/dv, dtau/da = M in the tangent space; f_ext turns with its body."""
-        dtau_dq, dtau_dv, dtau_da = self._answers["inverse_dynamics_derivatives"](q, v, a, method, f_ext)
+        if method is None and f_ext is None:
+            dtau_dq, dtau_dv, dtau_da = self._answers["inverse_dynamics_derivatives"](q, v, a)
+        else:
+            dtau_dq, dtau_dv, dtau_da = self._by("inverse_dynamics_derivatives", (q, v, a), method, f_ext)
         return dtau_dq, dtau_dv, dtau_da
 
     def constrained_dynamics(

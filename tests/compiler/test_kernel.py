@@ -10,6 +10,7 @@ import pytest
 
 from kinloop import scalar as sc
 from kinloop.compiler import compile_function
+from kinloop.compiler.emit.kernel_layout import IN_PLACE
 from tests.compiler.graphs import double, random_function, random_states
 
 SIZES = (1, 7, 64, 4096)
@@ -18,6 +19,21 @@ SIZES = (1, 7, 64, 4096)
 def remake_double(n):
     made = sc.trace(lambda x, y: {"z": 2.0 * x + y}, {"x": n, "y": n})
     return compile_function(made, name="double", recipe=(remake_double, (n,)), cache=False)
+
+
+@pytest.mark.parametrize("arrays", [1, 2, IN_PLACE, IN_PLACE + 1])
+def test_outputs_have_the_same_bits_in_place_and_from_slots(arrays):
+    def some(x):
+        return {f"out{k}": np.array([x[0] * float(k), 3.0, sc.sin(x[1]), x[k % 2]])[: k % 4 + 1] for k in range(arrays)}
+
+    function = sc.trace(some, {"x": 2})
+    kernel, x = compile_function(function, cache=False), np.array([0.3, -0.7])
+    expected, one, rows = (made if arrays > 1 else (made,) for made in (function(x), kernel(x), kernel(x[None])))
+    given = tuple(np.full(out.shape, np.nan) for out in one)
+    kernel(x, *given)
+    for known, out, row, filled in zip(expected, one, rows, given, strict=True):
+        assert np.allclose(out, known, rtol=1e-15)
+        assert out.tobytes() == row[0].tobytes() == filled.tobytes()
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

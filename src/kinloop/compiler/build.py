@@ -11,6 +11,7 @@ from typing import Any
 from kinloop.compiler.emit.kernel_layout import Layout, scratch_bytes
 from kinloop.compiler.emit.kernel_module import module_text
 from kinloop.compiler.plan.planner import make_plan
+from kinloop.compiler.plan.stage_types import Move, Series
 from kinloop.compiler.run import builtin
 from kinloop.compiler.run.library import compile_text
 from kinloop.compiler.run.threads import SINGLE_THREAD_WORK
@@ -31,7 +32,8 @@ class Build:
     def _layout(self, lanes: int) -> Layout:
         s = self._signature
         sizes, shapes = tuple(s.inputs.values()), tuple(s.outputs.values())
-        return Layout(sizes, shapes, s.dtype, lanes, block_width=self._target.lanes(s.dtype))
+        together = any(isinstance(stage, Series | Move) for stage in self._plan.stages)
+        return Layout(sizes, shapes, s.dtype, lanes, self._target.lanes(s.dtype), together)
 
     def text(self, lanes: int) -> str:
         """LLVM IR of the code for `lanes` states side by side."""

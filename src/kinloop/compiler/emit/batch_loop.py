@@ -43,7 +43,7 @@ def _write_store_group(module: Module, layout: Layout) -> None:
         places = []
         for array in layout.wanted:
             places.append(entry(w, array))
-            if not _in_place(layout):
+            if not layout.in_place:
                 write_rows(w, layout, array, *places[-1])
         some_bad = w.compare("ne", "%bad", 0)
         with w.when(some_bad) as spoilt, w.count(0, layout.lanes, carry=[("i64", -1)]) as lane:
@@ -59,17 +59,12 @@ def _write_store_group(module: Module, layout: Layout) -> None:
         w.ret("i64", spoilt.merge("i64", lane.results[0], -1))
 
 
-def _in_place(layout: Layout) -> bool:
-    """Whether stages write outputs where they belong, and not to slots: the only output of one state."""
-    return layout.lanes == 1 and len(layout.outputs) == 1
-
-
-def _own_place(w: Writer, layout: Layout, row: str) -> str:
+def _own_places(w: Writer, layout: Layout, row: str) -> list[str]:
     """Where stages write the outputs of a row, if that is not their slots."""
-    if not _in_place(layout):
-        return ""
-    base, stride = entry(w, layout.wanted[0])
-    return w.offset(base, w.integer("mul", row, stride))
+    if not layout.in_place:
+        return []
+    places = [entry(w, array) for array in layout.wanted]
+    return [w.offset(base, w.integer("mul", row, stride)) for base, stride in places]
 
 
 def _write_fill(module: Module, layout: Layout) -> None:
@@ -90,7 +85,7 @@ def _write_batch(module: Module, layout: Layout) -> None:
         with w.count("%start", "%stop", layout.lanes, [("i64", -1)], at_least_once=True) as group:
             row, (first,) = f"i64 {group.index}", group.carried
             bad = w.call("i64", "load_group", row, f"i64 {last}", "ptr %table", "ptr %scratch")
-            run_stages(w, layout, out=_own_place(w, layout, group.index))
+            run_stages(w, layout, out=_own_places(w, layout, group.index))
             left = w.integer("sub", "%stop", group.index)
             lane = w.call("i64", "store_group", row, f"i64 {left}", f"i64 {bad}", "ptr %table", "ptr %scratch")
             clean, known = w.compare("slt", lane, 0), w.compare("sge", first, 0)

@@ -195,7 +195,7 @@ class _Call:
 
 
 def _write_one_state(call: _Call) -> None:
-    """Inputs to slots by @take, @run; a single output is written in place, several come from slots by @give."""
+    """Inputs to slots by @take, @run; outputs are written in place, or if they are many come from slots by @give."""
     w, layout, register = call.writer, call.layout, call.layout.register
     inputs, in_a_row = [], "false"
     for k, n in enumerate(layout.inputs):
@@ -210,8 +210,8 @@ def _write_one_state(call: _Call) -> None:
     bad = lane_bits(w, register, alarmed(w, register, alarm))
     w.require(w.compare("eq", bad, 0, f"i{register.width}"), otherwise=call.slow)
     outputs = call.outputs([], [], in_a_row)
-    if len(outputs) == 1:
-        run_stages(w, layout, call.scratch, outputs[0].data)
+    if layout.in_place:
+        run_stages(w, layout, call.scratch, [output.data for output in outputs])
     else:
         run_stages(w, layout, call.scratch)
         for array, output in zip(layout.wanted, outputs, strict=True):

@@ -19,15 +19,23 @@ class Array(NamedTuple):
     slot: int
 
 
+IN_PLACE = 8
+"""Outputs of one state, up to so many arrays, are written where they belong; each is an argument of every stage."""
+
+
 @dataclass(frozen=True)
 class Layout:
-    """Sizes of inputs and shapes of outputs in order, dtype, lanes W, numbers that fill a vector register."""
+    """Sizes of inputs and shapes of outputs in order, dtype, lanes W, numbers that fill a vector register.
+
+    `together` says that the outputs have to lie one after the other: laps of a series stride over them.
+    """
 
     inputs: tuple[int, ...]
     outputs: tuple[tuple[int, ...], ...]
     dtype: str
     lanes: int
     block_width: int
+    together: bool = False
 
     @property
     def vector(self) -> Vector:
@@ -52,6 +60,19 @@ class Layout:
             out.append(Array(k, n, slot))
             slot += n
         return out
+
+    @property
+    def in_place(self) -> bool:
+        """Whether stages can write outputs to the arrays of a user, and not only to their slots."""
+        return self.lanes == 1 and 0 < len(self.outputs) <= (1 if self.together else IN_PLACE)
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """The numbers of the plan's outputs at which its parts begin, each a pointer that stages are given."""
+        if not self.in_place:
+            return (0,)
+        first = self.wanted[0].slot
+        return tuple(array.slot - first for array in self.wanted)
 
     @property
     def given(self) -> list[Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,16 +21,30 @@ _JOIN = ("and", "or")
 TRUTHS = (*_COMPARE, *_JOIN, "not")  # operations that answer yes or no
 STAGE = ("ptr noalias %scratch", "ptr noalias %out")  # what the function of a stage takes
 LAP = (*STAGE, "ptr noalias %marks", "ptr noalias %constants")  # what the function of a pattern takes
+WHOLE = (0,)  # the parts of outputs that lie together
 
 
-def write_segment(module: Module, name: str, plan: Plan, segment: Segment, vector: Vector) -> None:
-    """@name(scratch, out): the operations of a segment in order, each value stored where others look for it."""
-    with module.function("void", name, *STAGE) as w:
+def stage_parameters(parts: Sequence[int]) -> tuple[str, ...]:
+    """STAGE, with a pointer more for every part of the plan's outputs that lies elsewhere."""
+    return (*STAGE, *(f"ptr noalias {out_pointer(k)}" for k in range(1, len(parts))))
+
+
+def out_pointer(part: int) -> str:
+    """The name of the pointer to a part of the outputs."""
+    return f"%out{part}" if part else "%out"
+
+
+def write_segment(
+    module: Module, name: str, plan: Plan, segment: Segment, vector: Vector, parts: Sequence[int]
+) -> None:
+    """@name(scratch, out, ...): the operations of a segment in order, each value stored where others look for it."""
+    with module.function("void", name, *stage_parameters(parts)) as w:
+        writer = _SegmentWriter(w, plan, vector, parts)
         if segment.gate is None:
-            _SegmentWriter(w, plan, vector).write(segment.values, segment.copies)
+            writer.write(segment.values, segment.copies)
         else:
             with w.when(any_nonzero(w, vector, "%scratch", segment.gate)):
-                _SegmentWriter(w, plan, vector).write(segment.values, segment.copies)
+                writer.write(segment.values, segment.copies)
         w.ret()
 
 
@@ -159,10 +174,15 @@ class _SegmentWriter(_OperationWriter):
 
     code: Plan
 
+    def __init__(self, writer: Writer, code: Plan, vector: Vector, parts: Sequence[int]) -> None:
+        super().__init__(writer, code, vector)
+        self.parts = parts
+
     def _address(self, place: int) -> str:
         output = place - self.code.n_in
         if 0 <= output < self.code.n_out:
-            return self.writer.offset("%out", output * self.vector.size)
+            part = bisect_right(self.parts, output) - 1
+            return self.writer.offset(out_pointer(part), (output - self.parts[part]) * self.vector.size)
         return self.writer.offset("%scratch", place * self.vector.size)
 
 

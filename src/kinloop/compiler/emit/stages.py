@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kinloop.compiler.emit.ir import Module, Writer
 from kinloop.compiler.emit.kernel_layout import Layout
 from kinloop.compiler.emit.lane_arithmetic import any_nonzero
 from kinloop.compiler.emit.lane_calls import LANE_CALLS, write_lane_call
-from kinloop.compiler.emit.segment import STAGE, write_segment
+from kinloop.compiler.emit.segment import WHOLE, out_pointer, stage_parameters, write_segment
 from kinloop.compiler.emit.series_loop import write_move, write_series
 from kinloop.compiler.emit.sincos import write_angles
 from kinloop.compiler.emit.vector_type import Vector
@@ -14,28 +16,30 @@ from kinloop.compiler.plan.stage_types import Angles, Move, Plan, Repeat, Segmen
 
 
 def write_stages(module: Module, plan: Plan, layout: Layout, fma: bool) -> None:
-    """@run(scratch, out), all stages of a plan one after the other, and what it calls.
+    """@run(scratch, out, ...), all stages of a plan one after the other, and what it calls.
 
-    The plan's outputs are written to `out`, which may be their slots of the scratch array or an array of a user.
+    The plan's outputs are written to out, ..., which may be their slots of the scratch array or arrays of a user.
     """
     names: dict[int, list[str]] = {}
-    _write_plan(module, plan, layout, names, {})
+    _write_plan(module, plan, layout, names, {}, layout.parts)
     used = {op for p in _all_plans(plan) for op, _ in p.operations.values()}
     for name in LANE_CALLS:
         if name in used:
             write_lane_call(module, layout.vector, name)
     if used & {"sin", "cos"}:
         write_angles(module, layout.register, fma)
-    with module.function("void", "run", "ptr %scratch", "ptr %out") as w:
+    places = ["ptr %scratch", *(f"ptr {out_pointer(k)}" for k in range(len(layout.parts)))]
+    with module.function("void", "run", *places) as w:
         for name in names[id(plan)]:
-            w.call("void", name, "ptr %scratch", "ptr %out")
+            w.call("void", name, *places)
         w.ret()
 
 
-def run_stages(w: Writer, layout: Layout, scratch: str = "%scratch", out: str = "") -> None:
+def run_stages(w: Writer, layout: Layout, scratch: str = "%scratch", out: Sequence[str] = ()) -> None:
     """Call @run, with the outputs to `out`, or to their slots."""
-    out = out or w.offset(scratch, sum(layout.inputs), layout.vector.type)
-    w.call("void", "run", f"ptr {scratch}", f"ptr {out}")
+    first = sum(layout.inputs)
+    out = out or [w.offset(scratch, first + part, layout.vector.type) for part in layout.parts]
+    w.call("void", "run", f"ptr {scratch}", *(f"ptr {place}" for place in out))
 
 
 def _all_plans(plan: Plan) -> list[Plan]:
@@ -43,42 +47,49 @@ def _all_plans(plan: Plan) -> list[Plan]:
 
 
 def _write_plan(
-    module: Module, plan: Plan, layout: Layout, names: dict[int, list[str]], patterns: dict[str, str]
+    module: Module,
+    plan: Plan,
+    layout: Layout,
+    names: dict[int, list[str]],
+    patterns: dict[str, str],
+    parts: Sequence[int],
 ) -> None:
     """Write the functions of a plan's stages, after those of its loops; their names into `names` and `patterns`."""
     if id(plan) in names:  # the same body in two loops is written once
         return
     for stage in plan.stages:
         if isinstance(stage, Repeat):
-            _write_plan(module, stage.body, layout, names, patterns)
+            _write_plan(module, stage.body, layout, names, patterns, WHOLE)
     number = len(names)
     names[id(plan)] = [f"p{number}_{k}" for k in range(len(plan.stages))]
     for name, stage in zip(names[id(plan)], plan.stages, strict=True):
         if isinstance(stage, Segment):
-            write_segment(module, name, plan, stage, layout.vector)
+            write_segment(module, name, plan, stage, layout.vector, parts)
         elif isinstance(stage, Angles):
-            _write_angles_stage(module, name, stage, layout)
+            _write_angles_stage(module, name, stage, layout, parts)
         elif isinstance(stage, Series):
             write_series(module, name, stage, layout.vector, patterns)
         elif isinstance(stage, Move):
             write_move(module, name, stage, layout.vector)
         else:
-            _write_repeat(module, name, stage, layout.vector, names[id(stage.body)])
+            _write_repeat(module, name, stage, layout.vector, names[id(stage.body)], parts)
 
 
-def _write_angles_stage(module: Module, name: str, stage: Angles, layout: Layout) -> None:
+def _write_angles_stage(module: Module, name: str, stage: Angles, layout: Layout, parts: Sequence[int]) -> None:
     """For one state, a block of its angles at a time; for W states, one angle of each."""
     blocks = stage.count if layout.lanes > 1 else -(-stage.count // layout.block_width)
-    with module.function("void", name, *STAGE) as w:
+    with module.function("void", name, *stage_parameters(parts)) as w:
         places = [w.offset("%scratch", slot * layout.vector.size) for slot in (stage.at, stage.sin, stage.cos)]
         w.call("void", "angles", *[f"ptr {place}" for place in places], f"i64 {blocks}")
         w.ret()
 
 
-def _write_repeat(module: Module, name: str, stage: Repeat, vector: Vector, body: list[str]) -> None:
+def _write_repeat(
+    module: Module, name: str, stage: Repeat, vector: Vector, body: list[str], parts: Sequence[int]
+) -> None:
     """A loop: the body's stages, then its outputs back to its first inputs."""
     T, align = vector.type, vector.align
-    with module.function("void", name, *STAGE) as w:
+    with module.function("void", name, *stage_parameters(parts)) as w:
         base = w.offset("%scratch", stage.base * vector.size)
         out = w.offset(base, stage.body.n_in, T)
         with w.count(0, stage.rounds) as loop:
