@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import importlib
@@ -15,30 +14,38 @@ from kinloop.compiler.abi import LIBM, PYTHON, TYPE_NUMBER, symbol
 from kinloop.compiler.target import Target
 from kinloop.errors import CompileError
 
-llvmlite: Any = None
-llvm: Any = None
-with contextlib.suppress(ImportError):  # without it kinloop still imports, and its NumPy path works
-    llvmlite = importlib.import_module("llvmlite")
-    llvm = importlib.import_module("llvmlite.binding")
-
 _LIBM_FILES = {"darwin": ("libSystem.B.dylib",), "win32": ("ucrtbase.dll", "msvcrt.dll")}
 _PYARRAY_NEW = 93  # its place in the table, fixed by NumPy's ABI
 _OLDEST_LLVM = 20
 
 
+@functools.cache
+def bindings() -> Any:
+    """llvmlite's bindings, or None where they cannot be imported: kinloop's NumPy path works without.
+
+    They are imported with the first kernel, since that takes a fifth of `import kinloop`.
+    """
+    try:
+        return importlib.import_module("llvmlite.binding")
+    except ImportError:
+        return None
+
+
 def available() -> bool:
     """Whether kernels can be compiled here."""
-    return llvm is not None
+    return bindings() is not None
 
 
 @functools.cache
 def host() -> Target:
     """The machine of this process, asked once: it does not change."""
+    llvm = bindings()
     if llvm is None:
         raise CompileError(
             "kernels need llvmlite, which is not installed here; run `pip install llvmlite`, "
             "or use backend='numpy' for the slower NumPy path"
         )
+    llvmlite = importlib.import_module("llvmlite")
     if llvm.llvm_version_info[0] < _OLDEST_LLVM:
         raise CompileError(f"llvmlite {llvmlite.__version__} is too old for kernels; run `pip install -U llvmlite`")
     llvm.initialize_native_target()
@@ -59,8 +66,10 @@ def machine(target: Target) -> Any:
 
     Code generation at level 1 takes 15 % less time than at 2, for code that is as fast.
     """
-    return llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features=target.features, opt=1, reloc="pic", codemodel="small"
+    return (
+        bindings()
+        .Target.from_triple(target.triple)
+        .create_target_machine(cpu=target.cpu, features=target.features, opt=1, reloc="pic", codemodel="small")
     )
 
 
@@ -72,7 +81,7 @@ def _register_symbols() -> None:
     addresses |= {"PyArray_New": array_constructor(), "ndarray": id(np.ndarray), "None": id(None)}
     addresses |= {dtype: id(np.dtype(dtype)) for dtype in TYPE_NUMBER}
     for name, address in addresses.items():
-        llvm.add_symbol(symbol(name), address)
+        bindings().add_symbol(symbol(name), address)
 
 
 def array_constructor() -> int:

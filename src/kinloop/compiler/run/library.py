@@ -6,13 +6,14 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-from kinloop.compiler.run.host import llvm, machine
+from kinloop.compiler.run.host import bindings, machine
 from kinloop.compiler.target import Target
 from kinloop.errors import CompileError
 
 
 def compile_text(text: str, target: Target) -> bytes:
     """Relocatable object code of LLVM IR. It contains no address of this process."""
+    llvm = bindings()
     try:
         with llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
             module.triple = target.triple
@@ -26,7 +27,7 @@ class Library:
     """Object code loaded into this process, for as long as this object lives."""
 
     def __init__(self, code: bytes, target: Target) -> None:
-        self._machine = machine(target)
+        self._machine, llvm = machine(target), bindings()
         empty = llvm.parse_assembly("")
         empty.triple = target.triple
         self._engine = llvm.create_mcjit_compiler(empty, self._machine)
