@@ -15,6 +15,7 @@ from kinloop.robots.solid_inertias import bar, box
 from kinloop.sim import ContactPoint, Simulator, box_corners
 from kinloop.sim.actuators import joint_forces
 from kinloop.sim.smooth_motion import accelerate
+from kinloop.sim.watch import BEGINNING
 
 
 def crank_rocker(independent: str | None = None) -> kl.Robot:
@@ -148,3 +149,8 @@ def three_rockers(noise: float) -> kl.Robot:
         b.loop(f"{name}_pin", "platform", name, axis="y", at=ends[0], at_successor=ends[1])
     b.independent = ["left_joint"]
     return b.build()
+
+
+def begin_watch(rows):
+    """What is watched of batch rows that begin, (rows, fields)."""
+    return np.tile(BEGINNING, (rows, 1))

@@ -11,8 +11,8 @@ from kinloop.sim import Motor, Plane, Simulator, Status
 from kinloop.sim.energy_monitor import UNBALANCED, begin_ledger, booked, unbalanced
 from kinloop.sim.integrators.runge_kutta import RungeKutta
 from kinloop.sim.integrators.semi_implicit import SemiImplicit
-from kinloop.sim.watch import Watch, begin_watch
-from tests.sim.mechanisms import box_on, crank_rocker, level, pendulum
+from kinloop.sim.watch import Watch
+from tests.sim.mechanisms import begin_watch, box_on, crank_rocker, level, pendulum
 
 INTEGRATORS = ["semi_implicit", "rk4", "adaptive"]
 

@@ -10,8 +10,8 @@ from kinloop.sim import Motor, Simulator
 from kinloop.sim.actuators import make_drive
 from kinloop.sim.status import Fault, Status
 from kinloop.sim.stepper import LARGEST_TURN, MAX_SPEED, OPENING, Moved, StepMethod, Stepper, StepState, System
-from kinloop.sim.watch import PEAKS, Watch, begin_watch
-from tests.sim.mechanisms import box_on, crank_rocker, free_box, pendulum
+from kinloop.sim.watch import PEAKS, Watch
+from tests.sim.mechanisms import begin_watch, box_on, crank_rocker, free_box, pendulum
 
 H = 1e-3
 

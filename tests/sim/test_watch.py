@@ -6,7 +6,8 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.sim.status import Status
-from kinloop.sim.watch import PEAKS, Watch, begin_watch
+from kinloop.sim.watch import PEAKS, Watch
+from tests.sim.mechanisms import begin_watch
 
 N = len(Watch._fields)
 

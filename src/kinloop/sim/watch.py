@@ -71,8 +71,3 @@ class Watch(NamedTuple):
 
 BEGINNING = Watch(*np.zeros(len(Watch._fields)))._replace(status=float(Status.RUNNING), nearest=1.0).vector()
 """What is watched of a batch row that begins."""
-
-
-def begin_watch(rows: int) -> Array:
-    """What is watched of batch rows that begin, (rows, fields)."""
-    return np.tile(BEGINNING, (rows, 1))
