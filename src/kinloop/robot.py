@@ -6,7 +6,7 @@ on first use and cached on disk; `backend="numpy"` keeps to the readable algorit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from kinloop.configurations import Configurations
 from kinloop.front_door import FrontDoor
 from kinloop.kernels import Kernels
 from kinloop.model import LoopRows, Mechanism
-from kinloop.robot_structure import RobotStructure
+from kinloop.robot_derivatives import RobotDerivatives
 from kinloop.scalar import Array
 from kinloop.states import StateCheck
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-class Robot(RobotStructure):
+class Robot(RobotDerivatives):
     """A mechanism with its clusters and coordinates.
 
     `q` holds the positions of all spanning-tree joints (nq), `v` the velocities of the independent
@@ -59,8 +59,7 @@ class Robot(RobotStructure):
         self.kernels = Kernels(tree, backend)
         self._states = StateCheck(self.kernels, check)
         self._door = FrontDoor(self.kernels, self._states)
-        self._answers = self._door.answers
-        self._by: Callable[..., Array] = self._door.by
+        self._answers, self._by = self._door.answers, self._door.by
         self._configurations = Configurations(self.kernels, self._states)
         self._configured, self._durations = self._configurations.answers, self._configurations.durations
 
@@ -169,26 +168,6 @@ class Robot(RobotStructure):
         a, compliance = self._door.of_frames("force_response", frame)(q, f)
         return a, compliance
 
-    def forward_dynamics_derivatives(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None, method: str | None = None
-    ) -> tuple[Array, Array, Array]:
-        """da/dq, da/dv, da/dtau in the tangent space: loops stay closed, the other arguments are held."""
-        if method is None and f_ext is None:
-            da_dq, da_dv, da_dtau = self._answers["forward_dynamics_derivatives"](q, v, tau)
-        else:
-            da_dq, da_dv, da_dtau = self._by("forward_dynamics_derivatives", (q, v, tau), method, f_ext)
-        return da_dq, da_dv, da_dtau
-
-    def inverse_dynamics_derivatives(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None, method: str | None = None
-    ) -> tuple[Array, Array, Array]:
-        """dtau/dq, dtau/dv, dtau/da = M in the tangent space; f_ext turns with its body."""
-        if method is None and f_ext is None:
-            dtau_dq, dtau_dv, dtau_da = self._answers["inverse_dynamics_derivatives"](q, v, a)
-        else:
-            dtau_dq, dtau_dv, dtau_da = self._by("inverse_dynamics_derivatives", (q, v, a), method, f_ext)
-        return dtau_dq, dtau_dv, dtau_da
-
     def constrained_dynamics(
         self,
         q: ArrayLike,
@@ -228,56 +207,6 @@ class Robot(RobotStructure):
         if f_ext is None:
             return named(self.tree, *self._answers["reactions"](q, v, tau))
         return named(self.tree, *self._by("reactions", (q, v, tau), None, f_ext))
-
-    # --- kinematics and energy
-
-    def spanning_velocity(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """qd = G v: velocities of all spanning-tree joints."""
-        return self._answers["spanning_velocity"](q, v)
-
-    def spanning_jacobian(self, q: ArrayLike) -> Array:
-        """G (n_spanning, nv)."""
-        return self._answers["spanning_jacobian"](q)
-
-    def spanning_bias(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """g (n_spanning): qdd = G a + g."""
-        return self._answers["spanning_bias"](q, v)
-
-    def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """Kinetic energy [J]."""
-        return self._answers["kinetic_energy"](q, v)
-
-    def potential_energy(self, q: ArrayLike) -> Array:
-        """Potential energy in gravity [J], zero at the world's origin."""
-        return self._answers["potential_energy"](q)
-
-    def momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """Spatial momentum about the world's origin, world axes [N m s, N s]."""
-        return self._answers["momentum"](q, v)
-
-    def center_of_mass(self, q: ArrayLike) -> Array:
-        """Centre of mass in the world [m]."""
-        return self._answers["center_of_mass"](q)
-
-    def frame_pose(self, q: ArrayLike, frame: str) -> Array:
-        """Pose of a frame in the world, as a 4x4 matrix."""
-        return self._door.of_frames("frame_pose", frame)(q)
-
-    def frame_jacobian(self, q: ArrayLike, frame: str) -> Array:
-        """J (6, nv): twist of a frame in its own axes, angular first."""
-        return self._door.of_frames("frame_jacobian", frame)(q)
-
-    def frame_jacobian_rate(self, q: ArrayLike, v: ArrayLike, frame: str) -> Array:
-        """dJ/dt (6, nv)."""
-        return self._door.of_frames("frame_jacobian_rate", frame)(q, v)
-
-    def frame_velocity(self, q: ArrayLike, v: ArrayLike, frame: str) -> Array:
-        """Twist of a frame in its own axes [rad/s, m/s]."""
-        return self._door.of_frames("frame_velocity", frame)(q, v)
-
-    def frame_bias_acceleration(self, q: ArrayLike, v: ArrayLike, frame: str) -> Array:
-        """dJ/dt v: spatial acceleration of a frame at zero independent acceleration, in its own axes."""
-        return self._door.of_frames("frame_bias_acceleration", frame)(q, v)
 
     # --- any quantity, by its name
 

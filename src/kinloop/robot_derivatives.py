@@ -1,0 +1,35 @@
+"""Derivatives of what a robot answers, in the tangent space of closed motions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kinloop.robot_kinematics import RobotKinematics
+from kinloop.scalar import Array
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+class RobotDerivatives(RobotKinematics):
+    """Derivatives of a robot's dynamics: loops stay closed, the other arguments are held."""
+
+    def forward_dynamics_derivatives(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None, method: str | None = None
+    ) -> tuple[Array, Array, Array]:
+        """da/dq, da/dv, da/dtau in the tangent space: loops stay closed, the other arguments are held."""
+        if method is None and f_ext is None:
+            da_dq, da_dv, da_dtau = self._answers["forward_dynamics_derivatives"](q, v, tau)
+        else:
+            da_dq, da_dv, da_dtau = self._by("forward_dynamics_derivatives", (q, v, tau), method, f_ext)
+        return da_dq, da_dv, da_dtau
+
+    def inverse_dynamics_derivatives(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None, method: str | None = None
+    ) -> tuple[Array, Array, Array]:
+        """dtau/dq, dtau/dv, dtau/da = M in the tangent space; f_ext turns with its body."""
+        if method is None and f_ext is None:
+            dtau_dq, dtau_dv, dtau_da = self._answers["inverse_dynamics_derivatives"](q, v, a)
+        else:
+            dtau_dq, dtau_dv, dtau_da = self._by("inverse_dynamics_derivatives", (q, v, a), method, f_ext)
+        return dtau_dq, dtau_dv, dtau_da
