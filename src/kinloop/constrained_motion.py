@@ -9,7 +9,7 @@ import numpy as np
 from kinloop.algorithms.constrained.motion_constraints import Placed
 from kinloop.algorithms.quantities import QUANTITIES
 from kinloop.algorithms.requests import Request
-from kinloop.errors import ConflictingConstraints, MethodError
+from kinloop.errors import ConflictingConstraints, MethodError, SingularConfiguration
 from kinloop.kernels import Interpreted, Kernels
 from kinloop.scalar import Array
 
@@ -17,6 +17,29 @@ ON_CONFLICT = ("error", "least_squares")
 
 CONFLICT = 1e-6
 """Targets that miss each other by more than this part of the accelerations conflict."""
+
+
+def constrained_motion(kernels: Kernels, asked: Request, given: Sequence[Array], on_conflict: str) -> tuple[Array, ...]:
+    """What a quantity of motion under constraints has that means something, or an error, at one state or a batch."""
+    if asked.quantity == "constrained_dynamics_derivatives":
+        return constrained_dynamics_derivatives(kernels, asked, given)
+    return constrained_dynamics(kernels, asked, given, on_conflict)
+
+
+def constrained_dynamics_derivatives(kernels: Kernels, asked: Request, given: Sequence[Array]) -> tuple[Array, ...]:
+    """Six blocks of derivatives, where there are any."""
+    *slopes, residual, lost = (np.asarray(x) for x in kernels.answer(asked)(*given))
+    if np.any(lost):
+        names = ", ".join(p.constraint.name for p in asked.constraints)
+        raise SingularConfiguration(
+            f"the rows of {names} depend on each other at {'a' if lost.ndim else 'this'} state that is special: "
+            "multipliers jump there and have no derivatives; move off it"
+        )
+    if not np.max(np.abs(residual), initial=0.0) <= CONFLICT:  # which may be little beside the accelerations
+        motion = QUANTITIES["constrained_dynamics"]
+        asked = asked._replace(quantity="constrained_dynamics", method=next(iter(motion.methods)))
+        constrained_dynamics(kernels, asked, given, "error")
+    return tuple(slopes)
 
 
 def constrained_dynamics(

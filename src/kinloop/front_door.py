@@ -19,7 +19,7 @@ from kinloop.algorithms.constrained.motion_constraints import (
 from kinloop.algorithms.quantities import QUANTITIES
 from kinloop.algorithms.requests import Request, ask, input_sizes
 from kinloop.compiler import Kernel
-from kinloop.constrained_motion import CONFLICT, constrained_dynamics
+from kinloop.constrained_motion import CONFLICT, constrained_motion
 from kinloop.doors import Door, Guarded
 from kinloop.inputs import checked_inputs, largest
 from kinloop.kernels import KEPT, Interpreted, Kernels, is_own
@@ -128,7 +128,7 @@ class FrontDoor:
         def computed(x: Sequence[Array]) -> Any:
             if on_conflict is None:
                 return self._kernels.answer(asked)(*x)
-            return constrained_dynamics(self._kernels, asked, x, on_conflict)
+            return constrained_motion(self._kernels, asked, x, on_conflict)
 
         return self._states.answer(asked, checked_inputs(self._kernels.tree, asked, inputs, f_ext), computed)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kinloop.algorithms.constrained.motion_constraints import Constraints
 from kinloop.robot_kinematics import RobotKinematics
 from kinloop.scalar import Array
 
@@ -33,3 +34,22 @@ class RobotDerivatives(RobotKinematics):
         else:
             dtau_dq, dtau_dv, dtau_da = self._by("inverse_dynamics_derivatives", (q, v, a), method, f_ext)
         return dtau_dq, dtau_dv, dtau_da
+
+    def constrained_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        constraints: Constraints = (),
+        method: str | None = None,
+        f_ext: ArrayLike | None = None,
+    ) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
+        """(da/dq, da/dv, da/dtau), (dl/dq, dl/dv, dl/dtau) of `constrained_dynamics`, l the multipliers row by row.
+
+        q need not meet the constraints; numbers of the constraints (`at`, `acceleration`, K, k) are held. Of redundant
+        rows the shortest multipliers are followed.
+        """
+        da_dq, da_dv, da_dtau, dl_dq, dl_dv, dl_dtau = self._door.under(
+            "constrained_dynamics_derivatives", (q, v, tau), constraints, method, f_ext, "error"
+        )
+        return (da_dq, da_dv, da_dtau), (dl_dq, dl_dv, dl_dtau)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from kinloop.algorithms.constrained import plans
+from kinloop.algorithms.constrained import constrained_derivatives, plans
 from kinloop.algorithms.constrained.motion_constraints import Placed, Weld
 from kinloop.algorithms.constrained.pv import pv
 from kinloop.algorithms.constrained.pv_early import pv_early
@@ -208,6 +208,16 @@ QUANTITIES: dict[str, Quantity] = {
             "kjr": Method(partial(constrained_efpa, by="kjr"), plan=plans.row_plan),
             "least_squares": Method(plans.planned(pv, base="joint", least_squares=True), plan=plans.pv_plan("joint")),
             "dense_kkt": Method(dense_constrained.dense_kkt, numeric=True),
+        },
+        constraints=True,
+        forces=True,
+    ),
+    "constrained_dynamics_derivatives": Quantity(
+        ("q", "v", "tau"),
+        ("da_dq", "da_dv", "da_dtau", "dl_dq", "dl_dv", "dl_dtau", "residual", "deficient"),
+        {
+            "recursive": Method(constrained_derivatives.constrained_dynamics_derivatives, plan=plans.row_plan),
+            "graph": Method(graph_derivatives.constrained_dynamics_derivatives, plan=plans.row_plan),
         },
         constraints=True,
         forces=True,

@@ -8,6 +8,7 @@ The solvers, a file each:
   `early_multipliers` (the way back).
 - `pv_soft`: constraints that yield.
 - `pv_osim`, `pv_osim_fast`, `pv_osimr`: the inverse operational-space inertia of constraints, three ways.
+- `constrained_derivatives`: how accelerations and multipliers change with the state; `row_changes`: how rows do.
 
 What they share:
 

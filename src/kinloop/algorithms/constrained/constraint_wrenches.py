@@ -65,7 +65,7 @@ def _squares(tree: ClusterTree, c: Closure, rows: LoopRows) -> Array | None:
     """Squares of what the rows of a constrained loop could be."""
     if sc.is_symbolic(rows.K):
         return None
-    return _loop(tree, c).row_scales(np.linalg.norm(rows.K, axis=1)) ** 2
+    return closure_loop(tree, c).row_scales(np.linalg.norm(rows.K, axis=1)) ** 2
 
 
 def _frame_wrenches(tree: ClusterTree, kin: Motion, placed: Placed) -> tuple[dict[int, Array], Array | None]:
@@ -79,16 +79,17 @@ def _frame_wrenches(tree: ClusterTree, kin: Motion, placed: Placed) -> tuple[dic
         return {body: np.zeros((6, KT.shape[1]))}, squares
     if placed.other is not None:
         body, at_other = placed.other
-        T = _relative_pose(tree.top, kin, placed.frame, placed.other)
-        if isinstance(placed.constraint, Point):
-            back = np.concatenate([np.zeros((3, 3)), T.R.T])
-        else:
-            back = T.force_back(KT)
-        f = at_other.force(back)
+        T = relative_pose(tree.top, kin, placed.frame, placed.other)
+        f = at_other.force(on_other(placed.constraint, T))
         ends[body] = ends[body] - f if body in ends else -f
         other = _sum_of_squares(f)
         squares = None if squares is None or other is None else squares + other
     return ends, squares
+
+
+def on_other(c: MotionConstraint, T: Transform) -> Array:
+    """What unit multipliers take from the other frame, in its axes (6, r)."""
+    return np.concatenate([np.zeros((3, 3)), T.R.T]) if isinstance(c, Point) else T.force_back(c.selection.T)
 
 
 def _sum_of_squares(f: Array) -> Array | None:
@@ -96,7 +97,7 @@ def _sum_of_squares(f: Array) -> Array | None:
     return None if sc.is_symbolic(f) else np.sum(f * f, axis=0)
 
 
-def _relative_pose(top: Topology, kin: Motion, a: FrameAt, b: FrameAt) -> Transform:
+def relative_pose(top: Topology, kin: Motion, a: FrameAt, b: FrameAt) -> Transform:
     """The pose of frame b in frame a."""
     _, to_a, to_b = top.paths(a[0], b[0])
     out = []
@@ -112,41 +113,52 @@ def _target(tree: ClusterTree, kin: Motion, q: Array, placed: Placed, ends: dict
     """The right side of (1), (1'), (2), (2') in `motion_constraints`, shifted by the world's acceleration."""
     c, frame, other = placed.constraint, placed.frame, placed.other
     assert frame is not None
-    K = c.selection
-    twist = frame[1].motion(kin.v[frame[0]])
-    V = twist
-    bias: Array = cross(twist[:3], twist[3:]) if isinstance(c, Point) else np.zeros(len(K))
-    T = None
-    if other is not None:
-        T = _relative_pose(tree.top, kin, frame, other)
-        other_twist = other[1].motion(kin.v[other[0]])
-        if isinstance(c, Point):
-            bias = bias - T.R @ cross(other_twist[:3], other_twist[3:])
-            V = np.concatenate([V[:3], V[3:] - T.R @ other_twist[3:]])
-        else:
-            V = twist - T.motion_back(other_twist)
-            bias = K @ cross_motion(V, twist)
+    T = None if other is None else relative_pose(tree.top, kin, frame, other)
+    other_twist = None if other is None else other[1].motion(kin.v[other[0]])
+    bias, rate = velocity_terms(c, frame[1].motion(kin.v[frame[0]]), other_twist, T)
     k = -bias if c.wanted is None else c.wanted - bias
     if c.stabilize:
-        k = k - _pull(c, K @ V, _error(tree, q, placed, T))
+        k = k - pull(c, rate, error(c, frame_pose(tree, q, *frame) if measures_pose(placed) else None, T))
     return k if other is not None else k + _shift(tree.top, kin, ends)
 
 
-def _pull(c: MotionConstraint, rate: Array, error: Array | None) -> Array:
+def velocity_terms(
+    c: MotionConstraint, twist: Array, other_twist: Array | None, T: Transform | None
+) -> tuple[Array, Array]:
+    """What the rows have besides K a, from twists; and the velocity e' of what is kept. T is the other's pose."""
+    K = c.selection
+    if other_twist is None or T is None:
+        return cross(twist[:3], twist[3:]) if isinstance(c, Point) else np.zeros(len(K)), K @ twist
+    if isinstance(c, Point):
+        bias = cross(twist[:3], twist[3:]) - T.R @ cross(other_twist[:3], other_twist[3:])
+        return bias, K @ np.concatenate([twist[:3], twist[3:] - T.R @ other_twist[3:]])
+    V = twist - T.motion_back(other_twist)
+    return K @ cross_motion(V, twist), K @ V
+
+
+def pull(c: MotionConstraint, rate: Array, off: Array | None) -> Array:
     """2 e'/T + e/T^2 of Baumgarte's stabilisation."""
-    pull = (2.0 / c.period) * rate
-    return pull if error is None else pull + (1.0 / c.period**2) * error
+    pulled = (2.0 / c.period) * rate
+    return pulled if off is None else pulled + (1.0 / c.period**2) * off
 
 
-def _error(tree: ClusterTree, q: Array, placed: Placed, T: Transform | None) -> Array | None:
-    """e: how far a point or a weld is from where it is to stay, in the frame's axes; None where nothing says so."""
+def measures_pose(placed: Placed) -> bool:
+    """Whether what a constraint keeps depends on the frame's pose in the world."""
     c = placed.constraint
-    assert placed.frame is not None
+    return c.stabilize and placed.other is None and isinstance(c, Point | Weld) and c.at is not None
+
+
+def error(c: MotionConstraint, here: Transform | None, T: Transform | None) -> Array | None:
+    """e: how far a point or a weld is from where it is to stay, in the frame's axes; None where nothing says so.
+
+    `here` is the frame's pose in the world, T that of the other in the frame.
+    """
     if isinstance(c, Point) and T is not None:
         return -T.p
     if not isinstance(c, Point | Weld) or c.at is None:
         return None
-    here, at = frame_pose(tree, q, *placed.frame) if T is None else T.inverse(), np.asarray(c.at)
+    here, at = here if T is None else T.inverse(), np.asarray(c.at)
+    assert here is not None
     if isinstance(c, Point):
         e: Array = here.R.T @ (here.p - at)
         return e
@@ -168,10 +180,10 @@ def _shift(top: Topology, kin: Motion, ends: dict[int, Array]) -> Array:
 
 def _closure_rows(tree: ClusterTree, kin: Motion, q: Array, c: Closure) -> LoopRows:
     """phi, K, k of a constrained loop over spanning coordinates, at the state of `kin`."""
-    return _loop(tree, c).rows(tree.top, q, scatter(tree, [e.qd for e in kin.embedding]))
+    return closure_loop(tree, c).rows(tree.top, q, scatter(tree, [e.qd for e in kin.embedding]))
 
 
-def _loop(tree: ClusterTree, c: Closure) -> Loop:
+def closure_loop(tree: ClusterTree, c: Closure) -> Loop:
     return next(p for p in tree.top.mechanism.loops if p.name == c.frame)
 
 
@@ -180,4 +192,4 @@ def _closure_target(tree: ClusterTree, kin: Motion, c: Closure, rows: LoopRows) 
     if not c.stabilize:
         return rows.k
     qd = scatter(tree, [e.qd for e in kin.embedding])
-    return rows.k - (2.0 / c.period) * (rows.K @ qd[rows.dofs]) - (1.0 / c.period**2) * rows.phi
+    return rows.k - pull(c, rows.K @ qd[rows.dofs], rows.phi)

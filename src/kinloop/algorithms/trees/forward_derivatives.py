@@ -28,7 +28,7 @@ def forward_dynamics_derivatives(
     """da/dq, da/dv, da/dtau, each (nv, nv)."""
     now = moving_robot(tree, q, v, f_ext)
     factor = BranchFactor(mass_matrix(tree, now.kin, now.C, np.dtype(object)), velocity_parents(tree))
-    a = factor.solve(tau - _bias(tree, now))
+    a = factor.solve(tau - bias_of(tree, now))
     found = partials(tree, now, q, v, a, f_ext)
     along_q, along_v = _base_answers(tree, now.kin, q, v, a)
     da_dq, da_dv = (np.full((tree.nv, tree.nv), 0.0, dtype=object) for _ in range(2))
@@ -38,7 +38,7 @@ def forward_dynamics_derivatives(
     return da_dq, da_dv, factor.inverse()
 
 
-def _bias(tree: ClusterTree, now: Moving) -> Array:
+def bias_of(tree: ClusterTree, now: Moving) -> Array:
     """tau at zero acceleration."""
     top, kin, none = tree.top, now.kin, np.zeros(tree.nv)
     joint = join([S.T @ f for S, f in zip(kin.S, transmitted(tree, now, none)[1], strict=True)])

@@ -94,6 +94,12 @@ def position_rate(top: Topology, q: Array, qd: Array) -> Array:
     return join([t.rate(q[a], qd[b]) for t, a, b in zip(top.types, top.q_of, top.v_of, strict=True)])
 
 
+def tangent_directions(tree: ClusterTree, q: Array) -> list[Array]:
+    """dq/dt for a unit velocity of each independent coordinate, loops kept closed."""
+    G = tree.spanning_jacobian(q)
+    return [position_rate(tree.top, q, G[:, k]) for k in range(tree.nv)]
+
+
 def world_acceleration(top: Topology) -> Array:
     """The acceleration of the world, minus gravity: bodies at rest accelerate upward."""
     return np.concatenate([np.zeros(3), -top.mechanism.gravity])

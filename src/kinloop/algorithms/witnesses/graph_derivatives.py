@@ -4,28 +4,31 @@ The partials of inverse dynamics are derivatives of its trace; forward dynamics 
 
     da/dx = -M^-1 d tau(q, v, a)/dx  for x = q, v,    da/dtau = M^-1.
 
-The witness of `kinloop.algorithms.trees.derivatives`. Derivation: docs/algorithms/derivatives.md.
+Of constrained motion every derivative is one tangent of its trace. The witness of `trees.derivatives` and of
+`constrained.constrained_derivatives`. Derivation: docs/algorithms/derivatives.md.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 import numpy as np
 
 from kinloop import scalar as sc
+from kinloop.algorithms.constrained.constrained_derivatives import Slopes, traced
+from kinloop.algorithms.constrained.motion_constraints import Placed
+from kinloop.algorithms.constrained.multipliers import RowPlan
+from kinloop.algorithms.constrained.plans import row_plan
+from kinloop.algorithms.constrained.pv import pv
 from kinloop.algorithms.trees.cluster_aba import cluster_aba
 from kinloop.algorithms.trees.cluster_crba import cluster_crba
 from kinloop.algorithms.trees.cluster_rnea import cluster_rnea
 from kinloop.algorithms.trees.derivatives import on_symbols
 from kinloop.algorithms.trees.factorization import inverse_mass_matrix
-from kinloop.algorithms.trees.kinematics import position_rate
+from kinloop.algorithms.trees.kinematics import tangent_directions
 from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
-
-
-def tangent_directions(tree: ClusterTree, q: Array) -> list[Array]:
-    """dq/dt for a unit velocity of each independent coordinate, loops kept closed."""
-    G = tree.spanning_jacobian(q)
-    return [position_rate(tree.top, q, G[:, k]) for k in range(tree.nv)]
 
 
 def partials(tree: ClusterTree, q: Array, v: Array, a: Array, f_ext: Array | None) -> tuple[Array, Array]:
@@ -60,3 +63,29 @@ def forward_dynamics_derivatives(
     dq, dv = partials(tree, q, v, a, f_ext)
     inverse = inverse_mass_matrix(tree, q)
     return -(inverse @ dq), -(inverse @ dv), inverse
+
+
+def constrained_dynamics_derivatives(
+    tree: ClusterTree,
+    q: Array,
+    v: Array,
+    tau: Array,
+    placed: Sequence[Placed],
+    f_ext: Array | None = None,
+    plan: RowPlan | None = None,
+) -> Slopes:
+    """Of accelerations and multipliers along q, v and tau."""
+    plan = row_plan(tree, placed) if plan is None else plan
+    return traced(partial(_tangents, tree, placed, plan), q, v, tau, f_ext)
+
+
+def _tangents(
+    tree: ClusterTree, placed: Sequence[Placed], plan: RowPlan, q: Array, v: Array, tau: Array, f_ext: Array | None
+) -> Slopes:
+    motion = pv(tree, q, v, tau, placed, f_ext, "joint", plan)
+    both = np.concatenate([motion.a, motion.multipliers])
+    found = [[sc.jvp(both, q, x) for x in tangent_directions(tree, q)]]
+    found += [[sc.jvp(both, inputs, unit) for unit in np.eye(tree.nv)] for inputs in (v, tau)]
+    q_, v_, tau_ = (np.stack(x, axis=1) for x in found)
+    a, l = slice(tree.nv), slice(tree.nv, None)
+    return Slopes(q_[a], v_[a], tau_[a], q_[l], v_[l], tau_[l], motion.residual, motion.deficient)
