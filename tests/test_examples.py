@@ -19,6 +19,7 @@ TELLING = {
     "derivatives": r"t = 3\.00 s: crank off by .0\.0\d+ rad, pole by .0\.00\d+ rad",
     "four_bar": r"torque back from the motion: 0\.800000 N m",
     "geared_arm": r"approximate_rnea +torque errors",
+    "identify": r"without noise: combinations found with relative error \d\.\de-1\d(.|\n)*10 of 10 bodies can exist",
     "load_file": r"'pin': 0\.0, 'thumb_joint_mimic': 0\.0",
     "randomize": r"at nominal values the two agree to \d\.\de-1\d",
     "simulate": r"quadrupeds pushed: 1\d\d still stand",

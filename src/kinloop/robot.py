@@ -15,7 +15,9 @@ import numpy as np
 from kinloop.algorithms.constrained.motion_constraints import Constraints
 from kinloop.algorithms.requests import ask
 from kinloop.algorithms.trees.articulated import check_regular, is_solid
+from kinloop.algorithms.trees.base_parameters import BaseParameters, base_parameters
 from kinloop.algorithms.trees.reactions import Reactions, named
+from kinloop.algorithms.trees.regressor import with_inertial_parameters
 from kinloop.clusters import ClusterTree, grow, neutral, random_closed
 from kinloop.clusters.closing import TOLERANCE
 from kinloop.compiler import Kernel
@@ -69,6 +71,18 @@ class Robot(RobotDerivatives):
     def with_independent(self, names: Sequence[str]) -> Robot:
         """The same robot with other independent coordinates in the clusters that `names` touch."""
         return Robot(replace(self.mechanism, independent=tuple(names)), self.backend, self._states.check)
+
+    def with_inertial_parameters(self, parameters: ArrayLike) -> Robot:
+        """The same robot with other masses, moments, armatures, dampings and frictions (`inertial_parameters`)."""
+        return Robot(with_inertial_parameters(self.mechanism, parameters), self.backend, self._states.check)
+
+    def base_parameters(self, rng: np.random.Generator | int | None = 0) -> BaseParameters:
+        """The combinations of `inertial_parameters` that forces can show, from regressors at random states."""
+        rng, names = np.random.default_rng(rng), self.parameter_names
+        count = 20 + 3 * len(names) // max(self.nv, 1)
+        drawn = [self.random_state(rng) for _ in range(count)]
+        q, v = (np.array(x) for x in zip(*drawn, strict=True))
+        return base_parameters(self.regressor(q, v, rng.normal(size=v.shape)).reshape(-1, len(names)), names)
 
     # --- configurations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kinloop.algorithms.constrained.motion_constraints import Constraints
+from kinloop.algorithms.trees.regressor import parameter_names, parameter_values
 from kinloop.robot_kinematics import RobotKinematics
 from kinloop.scalar import Array
 
@@ -53,3 +54,29 @@ class RobotDerivatives(RobotKinematics):
             "constrained_dynamics_derivatives", (q, v, tau), constraints, method, f_ext, "error"
         )
         return (da_dq, da_dv, da_dtau), (dl_dq, dl_dv, dl_dtau)
+
+    # --- numbers of bodies and joints
+
+    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """Y (nv, len(pi)) with Y pi = tau for pi of `inertial_parameters`.
+
+        tau is `inverse_dynamics` and, where joints have them, damping times their velocities and dry friction.
+        """
+        return self._answers["regressor"](q, v, a)
+
+    def inertial_parameters(self) -> Array:
+        """pi: of every body mass, m com (3), moments about its origin xx, xy, yy, xz, yz, zz; then joints' numbers.
+
+        These are armature, damping and friction of every coordinate that is not a free joint's, in this order;
+        `parameter_names` has all names.
+        """
+        return parameter_values(self.tree.top)
+
+    @property
+    def parameter_names(self) -> list[str]:
+        """Names of `inertial_parameters`: "shank.mass", "shank.mx", ..., "knee.armature", ..."""
+        return parameter_names(self.tree.top)
+
+    def parameter_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Array:
+        """da/dpi (nv, len(pi)) of forward dynamics; of damping and friction, as if they took their part of tau."""
+        return self._answers["parameter_derivatives"](q, v, tau)

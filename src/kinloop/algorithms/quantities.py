@@ -17,7 +17,7 @@ from kinloop.algorithms.constrained.pv_osim import pv_osim, pv_osim_solve
 from kinloop.algorithms.constrained.pv_osim_fast import pv_osim_fast, pv_osim_fast_solve
 from kinloop.algorithms.constrained.pv_osimr import pv_osimr, pv_osimr_solve
 from kinloop.algorithms.constrained.pv_soft import pv_soft
-from kinloop.algorithms.trees import derivatives, energy, factorization, forward_derivatives, kinematics
+from kinloop.algorithms.trees import derivatives, energy, factorization, forward_derivatives, kinematics, regressor
 from kinloop.algorithms.trees.cluster_aba import cluster_aba
 from kinloop.algorithms.trees.cluster_crba import cluster_crba
 from kinloop.algorithms.trees.cluster_efpa import cluster_efpa, force_response
@@ -165,6 +165,10 @@ QUANTITIES: dict[str, Quantity] = {
         },
         forces=True,
         motion=True,
+    ),
+    "regressor": Quantity(("q", "v", "a"), ("Y",), {"recursive": Method(regressor.regressor)}, motion=True),
+    "parameter_derivatives": Quantity(
+        ("q", "v", "tau"), ("da_dpi",), {"recursive": Method(regressor.parameter_derivatives)}, motion=True
     ),
     "reactions": Quantity(
         ("q", "v", "tau"),

@@ -9,6 +9,8 @@ The algorithms, a file each:
 - `factorization`: the innovations factorisation of the mass matrix, its inverse and its determinant.
 - `derivatives`: derivatives of inverse dynamics along closed motions, by one recursion inward.
 - `forward_derivatives`: derivatives of forward dynamics, through the factors of the mass matrix.
+- `regressor`: inverse dynamics as a product with the numbers of bodies and joints.
+- `base_parameters`: the combinations of these numbers that forces can show.
 - `positions`: steps along closed loops, the nearest closed configuration, how far loops are open.
 - `reactions`: the wrenches that joints and loops transmit.
 - `energy`: energies, momentum, centre of mass.
