@@ -48,13 +48,15 @@ class FrontDoor:
             if not entry.frames and not entry.constraints:
                 self.answers[name] = self._plain(name, (), partial(self.answers.__setitem__, name)).call
 
-    def of_frames(self, quantity: str, frames: Sequence[str]) -> Callable[..., Array]:
+    def of_frames(self, quantity: str, frames: Sequence[str], axes: str = "body") -> Callable[..., Array]:
         """What answers for a quantity of a frame, or of several."""
         names = frames if type(frames) is str else tuple(frames)
+        key = names if axes == "body" else (names, None, None, axes)
         try:
-            return self._doors[quantity][names].call
-        except KeyError:
-            return self._kept(quantity, names, self._plain(quantity, names)).call
+            return self._doors[quantity][key].call
+        except (KeyError, TypeError):
+            ask(self._kernels.tree.top, quantity, frames=names, axes=axes)  # what nobody can answer has no door
+            return self._kept(quantity, key, self._plain(quantity, names, axes=axes)).call
 
     def by(
         self,
@@ -97,17 +99,22 @@ class FrontDoor:
         f_ext: ArrayLike | None,
         frames: Sequence[str],
         constraints: Constraints,
+        axes: str = "body",
     ) -> Any:
         """Any quantity by its name."""
         entry = QUANTITIES.get(quantity)
         if entry is not None and len(inputs) == len(entry.inputs):
-            if entry.constraints and not frames:
+            if entry.constraints and not frames and axes == "body":
                 return self.under(quantity, inputs, constraints, method, f_ext)
             if not entry.constraints and not constraints and bool(frames) == bool(entry.frames):
                 if method is None and f_ext is None:
-                    return (self.of_frames(quantity, frames) if frames else self.answers[quantity])(*inputs)
-                return self.by(quantity, inputs, method, f_ext, frames)
-        return self.compute(quantity, inputs, method, f_ext, frames, constraints)
+                    if frames:
+                        return self.of_frames(quantity, frames, axes)(*inputs)
+                    if axes == "body":
+                        return self.answers[quantity](*inputs)
+                elif axes == "body":
+                    return self.by(quantity, inputs, method, f_ext, frames)
+        return self.compute(quantity, inputs, method, f_ext, frames, constraints, axes)
 
     def compute(
         self,
@@ -117,9 +124,10 @@ class FrontDoor:
         f_ext: ArrayLike | None = None,
         frames: Sequence[str] = (),
         constraints: Constraints = (),
+        axes: str = "body",
     ) -> Any:
         """The careful way, for any request."""
-        asked = ask(self._kernels.tree.top, quantity, method, frames, constraints, f_ext is not None)
+        asked = ask(self._kernels.tree.top, quantity, method, frames, constraints, f_ext is not None, axes=axes)
         return self._compute(asked, inputs, f_ext)
 
     def _compute(
@@ -134,14 +142,21 @@ class FrontDoor:
 
     # --- doors
 
-    def _plain(self, quantity: str, frames: Frames, announce: Callable[..., None] = lambda call: None) -> Door:
+    def _plain(
+        self,
+        quantity: str,
+        frames: Frames,
+        announce: Callable[..., None] = lambda call: None,
+        axes: str = "body",
+    ) -> Door:
         """The door of a quantity by its usual method."""
-        asked, count = partial(ask, self._kernels.tree.top, quantity, frames=frames), len(QUANTITIES[quantity].inputs)
-        careful = partial(self._careful, quantity, frames)
+        asked = partial(ask, self._kernels.tree.top, quantity, frames=frames, axes=axes)
+        careful = partial(self._careful, quantity, frames, axes)
+        count = len(QUANTITIES[quantity].inputs)
         return Door(careful, [1] * count, lambda: self._opening(asked()), announce)
 
-    def _careful(self, quantity: str, frames: Frames, *inputs: Any) -> Any:
-        return self.compute(quantity, inputs, frames=frames)
+    def _careful(self, quantity: str, frames: Frames, axes: str, *inputs: Any) -> Any:
+        return self.compute(quantity, inputs, frames=frames, axes=axes)
 
     def _optional(self, quantity: str, frames: Frames, method: str | None, without: bool) -> Door:
         """The door of a quantity by a method, with or `without` external wrenches, which come behind its inputs."""

@@ -171,6 +171,14 @@ class Robot(RobotDerivatives):
         """The forces tau at zero acceleration: Coriolis, centrifugal, gravity, less external ones."""
         return self._answers["bias_force"](q, v) if f_ext is None else self._by("bias_force", (q, v), None, f_ext)
 
+    def gravity_force(self, q: ArrayLike) -> Array:
+        """The forces tau that hold the robot still against gravity: the gradient of the potential energy."""
+        return self._answers["gravity_force"](q)
+
+    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """C (nv, nv): C v + gravity_force is the bias force, C + C^T is the rate of M along the motion."""
+        return self._answers["coriolis_matrix"](q, v)
+
     def inverse_osim(self, q: ArrayLike, frames: Sequence[str], method: str | None = None) -> Array:
         """J M^-1 J^T (6 m, 6 m) of the named frames, each in its own axes, angular first."""
         if method is None:
@@ -232,12 +240,13 @@ class Robot(RobotDerivatives):
         frames: Sequence[str] = (),
         constraints: Constraints = (),
         f_ext: ArrayLike | None = None,
+        axes: str = "body",
     ) -> Any:
         """One of `kinloop.quantities()` at one state or a batch: its output, or the tuple of its outputs."""
-        plain = method is None and f_ext is None and not frames and not constraints
+        plain = method is None and f_ext is None and not frames and not constraints and axes == "body"
         if plain and quantity in self._answers:
             return self._answers[quantity](*inputs)
-        return self._door.answer(quantity, inputs, method, f_ext, frames, constraints)
+        return self._door.answer(quantity, inputs, method, f_ext, frames, constraints, axes)
 
     def compile(
         self,
@@ -248,6 +257,7 @@ class Robot(RobotDerivatives):
         constraints: Constraints = (),
         f_ext: bool = False,
         parameters: Sequence[str] = (),
+        axes: str = "body",
         dtype: str = "float64",
         cache: bool = True,
     ) -> Kernel:
@@ -257,5 +267,5 @@ class Robot(RobotDerivatives):
         then every name in `parameters` ("torso.mass", "knee.com", "gear.ratio", ...). For constrained motion
         the last input holds the constraints' numbers (accelerations, K, k, at), if they have any.
         """
-        asked = ask(self.tree.top, quantity, method, frames, constraints, f_ext, parameters)
+        asked = ask(self.tree.top, quantity, method, frames, constraints, f_ext, parameters, axes=axes)
         return self.kernels.compile(asked, str(dtype), cache)

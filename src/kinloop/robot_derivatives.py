@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class RobotDerivatives(RobotKinematics):
-    """Derivatives of a robot's dynamics: loops stay closed, the other arguments are held."""
+    """Derivatives of a robot's motion, energy and dynamics: loops stay closed, the other arguments are held."""
 
     def forward_dynamics_derivatives(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None, method: str | None = None
@@ -54,6 +54,31 @@ class RobotDerivatives(RobotKinematics):
             "constrained_dynamics_derivatives", (q, v, tau), constraints, method, f_ext, "error"
         )
         return (da_dq, da_dv, da_dtau), (dl_dq, dl_dv, dl_dtau)
+
+    # --- motion and energy
+
+    def kinetic_energy_gradient(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+        """dT/dq and dT/dv = M v; the gradient of the potential energy is `gravity_force`."""
+        dT_dq, dT_dv = self._answers["kinetic_energy_gradient"](q, v)
+        return dT_dq, dT_dv
+
+    def frame_hessian(self, q: ArrayLike, frame: str, axes: str = "body") -> Array:
+        """dJ/dq (6, nv, nv): [:, j, k] is the change of column j of the frame's Jacobian along coordinate k."""
+        return self._door.of_frames("frame_hessian", frame, axes)(q)
+
+    def frame_velocity_derivatives(
+        self, q: ArrayLike, v: ArrayLike, frame: str, axes: str = "body"
+    ) -> tuple[Array, Array]:
+        """Derivatives of `frame_velocity` with respect to q and v, each (6, nv); the second is J."""
+        dvelocity_dq, dvelocity_dv = self._door.of_frames("frame_velocity_derivatives", frame, axes)(q, v)
+        return dvelocity_dq, dvelocity_dv
+
+    def frame_acceleration_derivatives(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: str, axes: str = "body"
+    ) -> tuple[Array, Array, Array]:
+        """Derivatives of `frame_acceleration` with respect to q, v and a, each (6, nv); the last is J."""
+        along_q, along_v, along_a = self._door.of_frames("frame_acceleration_derivatives", frame, axes)(q, v, a)
+        return along_q, along_v, along_a
 
     # --- numbers of bodies and joints
 

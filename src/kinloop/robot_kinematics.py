@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kinloop.front_door import FrontDoor
+from kinloop.inputs import checked
 from kinloop.robot_structure import RobotStructure
 from kinloop.scalar import Array
 
@@ -23,6 +24,10 @@ class RobotKinematics(RobotStructure):
     def spanning_velocity(self, q: ArrayLike, v: ArrayLike) -> Array:
         """qd = G v: velocities of all spanning-tree joints."""
         return self._answers["spanning_velocity"](q, v)
+
+    def independent(self, qd: ArrayLike) -> Array:
+        """v of the spanning velocity qd: those of its entries that are independent."""
+        return checked("qd", qd, self.n_spanning)[..., self.tree.independent_dofs]
 
     def spanning_jacobian(self, q: ArrayLike) -> Array:
         """G (n_spanning, nv)."""
@@ -48,22 +53,47 @@ class RobotKinematics(RobotStructure):
         """Centre of mass in the world [m]."""
         return self._answers["center_of_mass"](q)
 
+    def center_of_mass_jacobian(self, q: ArrayLike) -> Array:
+        """J (3, nv): the velocity of the centre of mass, world axes, is J v."""
+        return self._answers["center_of_mass_jacobian"](q)
+
+    def centroidal_momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Momentum about the centre of mass, world axes, angular first [N m s, N s]."""
+        return self._answers["centroidal_momentum"](q, v)
+
+    def centroidal_momentum_matrix(self, q: ArrayLike) -> Array:
+        """A (6, nv): the centroidal momentum is A v."""
+        return self._answers["centroidal_momentum_matrix"](q)
+
+    def centroidal_momentum_bias(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """dA/dt v: the rate of the centroidal momentum is A a + dA/dt v."""
+        return self._answers["centroidal_momentum_bias"](q, v)
+
     def frame_pose(self, q: ArrayLike, frame: str) -> Array:
         """Pose of a frame in the world, as a 4x4 matrix."""
         return self._door.of_frames("frame_pose", frame)(q)
 
-    def frame_jacobian(self, q: ArrayLike, frame: str) -> Array:
-        """J (6, nv): twist of a frame in its own axes, angular first."""
-        return self._door.of_frames("frame_jacobian", frame)(q)
+    # Quantities of a frame are in its own axes, or with axes="world" in the world's; linear parts are its origin's.
 
-    def frame_jacobian_rate(self, q: ArrayLike, v: ArrayLike, frame: str) -> Array:
+    def frame_jacobian(self, q: ArrayLike, frame: str, axes: str = "body") -> Array:
+        """J (6, nv): twist of a frame, angular first, in its own axes or the world's, per unit of v."""
+        return self._door.of_frames("frame_jacobian", frame, axes)(q)
+
+    def frame_jacobian_rate(self, q: ArrayLike, v: ArrayLike, frame: str, axes: str = "body") -> Array:
         """dJ/dt (6, nv)."""
-        return self._door.of_frames("frame_jacobian_rate", frame)(q, v)
+        return self._door.of_frames("frame_jacobian_rate", frame, axes)(q, v)
 
-    def frame_velocity(self, q: ArrayLike, v: ArrayLike, frame: str) -> Array:
-        """Twist of a frame in its own axes [rad/s, m/s]."""
-        return self._door.of_frames("frame_velocity", frame)(q, v)
+    def frame_velocity(self, q: ArrayLike, v: ArrayLike, frame: str, axes: str = "body") -> Array:
+        """Twist of a frame, J v, in its own axes or the world's [rad/s, m/s]."""
+        return self._door.of_frames("frame_velocity", frame, axes)(q, v)
 
-    def frame_bias_acceleration(self, q: ArrayLike, v: ArrayLike, frame: str) -> Array:
-        """dJ/dt v: spatial acceleration of a frame at zero independent acceleration, in its own axes."""
-        return self._door.of_frames("frame_bias_acceleration", frame)(q, v)
+    def frame_bias_acceleration(self, q: ArrayLike, v: ArrayLike, frame: str, axes: str = "body") -> Array:
+        """dJ/dt v: `frame_acceleration` at zero independent acceleration."""
+        return self._door.of_frames("frame_bias_acceleration", frame, axes)(q, v)
+
+    def frame_acceleration(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: str, axes: str = "body") -> Array:
+        """J a + dJ/dt v: rate of the numbers of the frame's twist in the same axes [rad/s^2, m/s^2].
+
+        In its own axes that is the spatial acceleration, in the world's the acceleration of its origin.
+        """
+        return self._door.of_frames("frame_acceleration", frame, axes)(q, v, a)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kinloop.algorithms.trees.kinematics import FrameAt, find_frame
 from kinloop.clusters import ClusterTree
+from kinloop.errors import UnknownName, unknown
 
 
 class RobotStructure:
@@ -59,6 +60,32 @@ class RobotStructure:
     def independent_names(self) -> list[str]:
         """Names of the coordinates of v."""
         return [self.tree.top.coordinates[d] for d in self.tree.independent_dofs]
+
+    def q_index(self, joint: str) -> slice:
+        """Where the positions of a joint are in q."""
+        top = self.tree.top
+        if joint not in top.joint_index:
+            raise unknown("joint", joint, self.joint_names)
+        return top.q_of[top.joint_index[joint]]
+
+    def v_index(self, joint: str) -> slice:
+        """Where the velocities of a joint, or of one of its coordinates ("base[3]"), are in v, tau and a."""
+        top = self.tree.top
+        if joint in top.joint_index:
+            here = top.v_of[top.joint_index[joint]]
+            wanted = list(range(here.start, here.stop))
+        elif joint in top.coordinates:
+            wanted = [top.coordinates.index(joint)]
+        else:
+            raise unknown("joint", joint, [*self.joint_names, *top.coordinates])
+        independent = self.tree.independent_dofs
+        if dependent := [top.coordinates[d] for d in wanted if d not in independent]:
+            raise UnknownName(
+                f"{', '.join(map(repr, dependent))} of joint {joint!r} depends on other coordinates and is not in v; "
+                "take one of robot.independent_names, or choose it by robot.with_independent"
+            )
+        start = independent.index(wanted[0]) if wanted else 0
+        return slice(start, start + len(wanted))
 
     def frame(self, name: str) -> FrameAt:
         """Body index and placement of a frame."""

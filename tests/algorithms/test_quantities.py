@@ -125,10 +125,11 @@ def test_the_table_is_complete_and_consistent():
 def test_the_front_door_takes_the_inputs_that_the_table_names():
     import inspect
 
-    besides = {"self", "frame", "frames", "constraints", "f_ext", "method", "on_conflict", "compliance"}
+    besides = {"self", "frame", "frames", "constraints", "f_ext", "method", "on_conflict", "compliance", "axes"}
     for quantity, entry in QUANTITIES.items():
         taken = inspect.signature(getattr(kl.Robot, quantity)).parameters
         assert set(entry.inputs) == set(taken) - besides, quantity
         assert ("f_ext" in taken) == entry.forces, quantity
         assert ("frame" in taken or "frames" in taken) == bool(entry.frames), quantity
         assert ("constraints" in taken) == entry.constraints, quantity
+        assert ("axes" in taken) == entry.axes, quantity

@@ -17,11 +17,21 @@ from kinloop.algorithms.constrained.pv_osim import pv_osim, pv_osim_solve
 from kinloop.algorithms.constrained.pv_osim_fast import pv_osim_fast, pv_osim_fast_solve
 from kinloop.algorithms.constrained.pv_osimr import pv_osimr, pv_osimr_solve
 from kinloop.algorithms.constrained.pv_soft import pv_soft
-from kinloop.algorithms.trees import derivatives, energy, factorization, forward_derivatives, kinematics, regressor
+from kinloop.algorithms.trees import (
+    centroidal,
+    derivatives,
+    energy,
+    factorization,
+    forward_derivatives,
+    frame_derivatives,
+    kinematics,
+    regressor,
+)
 from kinloop.algorithms.trees.cluster_aba import cluster_aba
 from kinloop.algorithms.trees.cluster_crba import cluster_crba
 from kinloop.algorithms.trees.cluster_efpa import cluster_efpa, force_response
 from kinloop.algorithms.trees.cluster_rnea import bias_force, cluster_rnea
+from kinloop.algorithms.trees.coriolis import coriolis_matrix
 from kinloop.algorithms.trees.kinematics import FrameAt
 from kinloop.algorithms.trees.reactions import reactions
 from kinloop.algorithms.witnesses import approximate, dense_constrained, dense_kkt, graph_derivatives
@@ -59,6 +69,7 @@ class Quantity(NamedTuple):
     "many" if it asks for named frames, `constraints` says whether it asks for motion constraints, `forces`
     whether it takes external wrenches f_ext. `motion` says that it relates forces and accelerations, so that it would
     be wrong without the multipliers of constrained loops; `pose` that it depends on positions alone, not on charts.
+    `axes` says that it is given in the frame's own axes, or on request in the world's.
     """
 
     inputs: tuple[str, ...]
@@ -69,6 +80,11 @@ class Quantity(NamedTuple):
     forces: bool = False
     motion: bool = False
     pose: bool = False
+    axes: bool = False
+
+
+AXES = ("body", "world")
+"""Axes in which quantities of a frame are given: its own, or the world's, at the frame's origin in both."""
 
 
 def _force_response(tree: ClusterTree, q: Array, f: Array, frame: FrameAt) -> tuple[Array, Any]:
@@ -82,7 +98,7 @@ def _osim(rows: Callable[..., Array]) -> Method:
 
 def _of_frame(call: Callable[..., Any]) -> Method:
     """An algorithm of (tree, *inputs, body, placement) that is given a frame."""
-    return Method(lambda tree, *arguments: call(tree, *arguments[:-1], *arguments[-1]))
+    return Method(lambda tree, *arguments, **options: call(tree, *arguments[:-1], *arguments[-1], **options))
 
 
 def _pose(tree: ClusterTree, q: Array, body: int, placement: Any) -> Array:
@@ -125,6 +141,8 @@ QUANTITIES: dict[str, Quantity] = {
     "inverse_mass_matrix": Quantity(("q",), ("M_inverse",), {"innovations": Method(factorization.inverse_mass_matrix)}),
     "log_determinant": Quantity(("q",), ("log_determinant",), {"innovations": Method(factorization.log_determinant)}),
     "bias_force": Quantity(("q", "v"), ("bias",), {"cluster_rnea": Method(bias_force)}, forces=True),
+    "gravity_force": Quantity(("q",), ("gravity",), {"recursive": Method(centroidal.gravity_force)}),
+    "coriolis_matrix": Quantity(("q", "v"), ("C",), {"recursive": Method(coriolis_matrix)}),
     "inverse_osim": Quantity(
         ("q",),
         ("inverse_osim",),
@@ -183,19 +201,60 @@ QUANTITIES: dict[str, Quantity] = {
     ),
     "spanning_bias": Quantity(("q", "v"), ("g",), {"chart": Method(lambda tree, q, v: tree.spanning_motion(q, v)[2])}),
     "kinetic_energy": Quantity(("q", "v"), ("energy",), {"recursive": Method(energy.kinetic_energy)}),
+    "kinetic_energy_gradient": Quantity(
+        ("q", "v"), ("dT_dq", "dT_dv"), {"recursive": Method(energy.kinetic_energy_gradient)}
+    ),
     "potential_energy": Quantity(("q",), ("energy",), {"recursive": Method(energy.potential_energy)}, pose=True),
     "momentum": Quantity(("q", "v"), ("momentum",), {"recursive": Method(energy.momentum)}),
     "center_of_mass": Quantity(("q",), ("com",), {"recursive": Method(energy.center_of_mass)}, pose=True),
+    "center_of_mass_jacobian": Quantity(("q",), ("J",), {"recursive": Method(centroidal.center_of_mass_jacobian)}),
+    "centroidal_momentum": Quantity(("q", "v"), ("momentum",), {"recursive": Method(centroidal.centroidal_momentum)}),
+    "centroidal_momentum_matrix": Quantity(
+        ("q",), ("A",), {"recursive": Method(centroidal.centroidal_momentum_matrix)}
+    ),
+    "centroidal_momentum_bias": Quantity(
+        ("q", "v"), ("rate",), {"recursive": Method(centroidal.centroidal_momentum_bias)}
+    ),
     "frame_pose": Quantity(("q",), ("pose",), {"recursive": _of_frame(_pose)}, frames="one", pose=True),
-    "frame_jacobian": Quantity(("q",), ("J",), {"recursive": _of_frame(kinematics.frame_jacobian)}, frames="one"),
+    "frame_jacobian": Quantity(
+        ("q",), ("J",), {"recursive": _of_frame(kinematics.frame_jacobian)}, frames="one", axes=True
+    ),
     "frame_jacobian_rate": Quantity(
-        ("q", "v"), ("J_rate",), {"graph": _of_frame(kinematics.frame_jacobian_rate)}, frames="one"
+        ("q", "v"), ("J_rate",), {"graph": _of_frame(kinematics.frame_jacobian_rate)}, frames="one", axes=True
+    ),
+    "frame_hessian": Quantity(
+        ("q",), ("H",), {"recursive": _of_frame(frame_derivatives.frame_hessian)}, frames="one", axes=True
     ),
     "frame_velocity": Quantity(
-        ("q", "v"), ("velocity",), {"recursive": _of_frame(kinematics.frame_velocity)}, frames="one"
+        ("q", "v"), ("velocity",), {"recursive": _of_frame(kinematics.frame_velocity)}, frames="one", axes=True
+    ),
+    "frame_velocity_derivatives": Quantity(
+        ("q", "v"),
+        ("dvelocity_dq", "dvelocity_dv"),
+        {"recursive": _of_frame(frame_derivatives.frame_velocity_derivatives)},
+        frames="one",
+        axes=True,
     ),
     "frame_bias_acceleration": Quantity(
-        ("q", "v"), ("acceleration",), {"recursive": _of_frame(kinematics.frame_bias_acceleration)}, frames="one"
+        ("q", "v"),
+        ("acceleration",),
+        {"recursive": _of_frame(kinematics.frame_bias_acceleration)},
+        frames="one",
+        axes=True,
+    ),
+    "frame_acceleration": Quantity(
+        ("q", "v", "a"),
+        ("acceleration",),
+        {"recursive": _of_frame(kinematics.frame_acceleration)},
+        frames="one",
+        axes=True,
+    ),
+    "frame_acceleration_derivatives": Quantity(
+        ("q", "v", "a"),
+        ("dacceleration_dq", "dacceleration_dv", "dacceleration_da"),
+        {"recursive": _of_frame(frame_derivatives.frame_acceleration_derivatives)},
+        frames="one",
+        axes=True,
     ),
     "constrained_dynamics": Quantity(
         ("q", "v", "tau"),

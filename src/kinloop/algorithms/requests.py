@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinloop.algorithms.constrained.motion_constraints import Constraints, Placed, all_numbers, place, with_numbers
-from kinloop.algorithms.quantities import QUANTITIES
+from kinloop.algorithms.quantities import AXES, QUANTITIES
 from kinloop.algorithms.trees.kinematics import find_frame
 from kinloop.clusters import ClusterTree
 from kinloop.errors import MethodError, unknown
@@ -23,7 +23,8 @@ from kinloop.scalar import Array
 class Request(NamedTuple):
     """A quantity as it is asked for: everything its graph depends on besides the robot.
 
-    `forces` says whether f_ext is an input, `parameters` names those of the robot's parameters that are inputs.
+    `forces` says whether f_ext is an input, `parameters` names those of the robot's parameters that are inputs, `axes`
+    those in which quantities of a frame are given.
     """
 
     quantity: str
@@ -33,6 +34,7 @@ class Request(NamedTuple):
     forces: bool = False
     parameters: tuple[str, ...] = ()
     compliance: float | None = None
+    axes: str = "body"
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -51,6 +53,7 @@ def ask(
     forces: bool = False,
     parameters: Sequence[str] = (),
     compliance: float | None = None,
+    axes: str = "body",
 ) -> Request:
     """A request that the table can answer, or an error that says what it cannot."""
     entry = QUANTITIES.get(quantity)
@@ -71,11 +74,15 @@ def ask(
         raise MethodError(f"{quantity} takes no frames; received {list(names)}")
     if len(names) > 1 and entry.frames == "one":
         raise MethodError(f"{quantity} takes one frame; received {list(names)}")
+    if axes not in AXES:
+        raise MethodError(f"axes {axes!r} are not one of {', '.join(map(repr, AXES))}")
+    if axes != "body" and not entry.axes:
+        raise MethodError(f"{quantity} is not given in axes of choice; leave axes={axes!r} out")
     if constraints and not entry.constraints:
         raise MethodError(f"{quantity} takes no constraints; constrained_dynamics is forward dynamics under them")
     placed = place(top, constraints) if entry.constraints else ()
     soft = compliance if entry.methods[method].soft else None
-    return Request(quantity, method, names, placed, forces, tuple(parameters), soft)
+    return Request(quantity, method, names, placed, forces, tuple(parameters), soft, axes)
 
 
 def refuse_constrained_loops(top: Topology, what: str) -> None:
@@ -122,6 +129,8 @@ def evaluate(tree: ClusterTree, asked: Request, *arrays: Array, plan: Any = None
         options["f_ext"] = given["f_ext"].reshape(len(tree.top), 6)
     if asked.compliance is not None:
         options["compliance"] = asked.compliance
+    if asked.axes != "body":
+        options["axes"] = asked.axes
     if plan is not None:
         options["plan"] = plan
     besides: list[Any] = []

@@ -13,7 +13,10 @@ The algorithms, a file each:
 - `base_parameters`: the combinations of these numbers that forces can show.
 - `positions`: steps along closed loops, the nearest closed configuration, how far loops are open.
 - `reactions`: the wrenches that joints and loops transmit.
-- `energy`: energies, momentum, centre of mass.
+- `frame_derivatives`: derivatives of a frame's velocity, acceleration and Jacobian.
+- `coriolis`: the Coriolis matrix.
+- `energy`: energies with the gradient of the kinetic one, momentum, centre of mass.
+- `centroidal`: the centre of mass' Jacobian, momentum about it with matrix and rate, the force of gravity.
 
 What they share:
 

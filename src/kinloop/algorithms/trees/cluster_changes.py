@@ -10,7 +10,7 @@ solved with the K of G itself. Derivation: docs/algorithms/derivatives.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,46 +92,75 @@ def _of_chart(tree: ClusterTree, cluster: Cluster, kin: Motion, q: Array, v: Arr
     dg: list[Array] = []
     dg_v: list[Array] = []
     for x in G.T:
-        step = _step(tree, cluster, q, x)
+        step = position_step(tree, cluster, q, x)
         dK = sc.jvp(rows.K, q, step)
-        dG.append(_solved(chart, rows.K, -(dK @ G)))
+        dG.append(solved(chart, rows.K, -(dK @ G)))
         dk = along(rows.k, q, step, qd, dG[-1] @ v[cluster.v])
-        dg.append(_solved(chart, rows.K, (dk - dK @ g)[:, None])[:, 0])
-        dg_v.append(_solved(chart, rows.K, along(rows.k, (), (), qd, x)[:, None])[:, 0])
+        dg.append(solved(chart, rows.K, (dk - dK @ g)[:, None])[:, 0])
+        dg_v.append(solved(chart, rows.K, along(rows.k, (), (), qd, x)[:, None])[:, 0])
     return dG, dg, dg_v
 
 
 def _of_graph(tree: ClusterTree, cluster: Cluster, kin: Motion, q: Array, v: Array) -> Changes:
     """The same from G and g themselves, where velocities are independent in another way (`tangent_frame`)."""
     G, _, g = kin.embedding[cluster.index]
-    steps = [_step(tree, cluster, q, x) for x in G.T]
+    steps = [position_step(tree, cluster, q, x) for x in G.T]
     along_v = [sc.jvp(g, v[cluster.v], e) for e in np.eye(cluster.m)]
     return [sc.jvp(G, q, x) for x in steps], [sc.jvp(g, q, x) for x in steps], along_v
 
 
-def _step(tree: ClusterTree, cluster: Cluster, q: Array, x: Array) -> Array:
+def jacobian_changes(tree: ClusterTree, cluster: Cluster, G: Array, q: Array) -> list[Array]:
+    """How G of a cluster changes along each of its directions; `bend` has it too, where g is wanted besides."""
+    if not cluster.bends:
+        return [np.zeros(G.shape)] * cluster.m
+    steps = [position_step(tree, cluster, q, x) for x in G.T]
+    if isinstance(cluster.chart, TangentFrame):
+        return [sc.jvp(G, q, x) for x in steps]
+    return [jacobian_rate(tree, cluster, G, q, x) for x in steps]
+
+
+def jacobian_rate(tree: ClusterTree, cluster: Cluster, G: Array, q: Array, step: Array) -> Array:
+    """How G of a cluster changes as q does, from (1): dG v is g where q changes as the velocity G v lets it.
+
+    Where velocities are independent in another way, by the shortest such change: as the frame itself would, carried
+    along parallel to itself.
+    """
+    K = tree.rows(cluster, q).K
+    return solved(cluster.chart, K, -(sc.jvp(K, q, step) @ G))
+
+
+def position_step(tree: ClusterTree, cluster: Cluster, q: Array, x: Array) -> Array:
     """dq/dt for the spanning velocity x of one cluster."""
     qd = np.zeros(tree.top.n_spanning, dtype=object)
     qd[list(cluster.dofs)] = x
     return position_rate(tree.top, q, qd)
 
 
-def _solved(chart: Chart, K: Array, right: Array) -> Array:
+def solved(chart: Chart, K: Array, right: Array) -> Array:
     """The spanning vectors (columns) with K x = right whose independent part is zero."""
     found = [chart.embed(K, k)[1] for k in right.T]
     return columns([x for x in found if x is not None], K.shape[1])
 
 
 def cluster_change(
-    tree: ClusterTree, cluster: Cluster, kin: Motion, acc: Sequence[Array], q: Array, v: Array, a: Array
+    tree: ClusterTree,
+    cluster: Cluster,
+    kin: Motion,
+    acc: Sequence[Array],
+    q: Array,
+    v: Array,
+    a: Array,
+    ground: Array | None = None,
+    turning: Collection[int] = (),
 ) -> Change:
-    """The changes of all bodies of a cluster, outward.
+    """The changes of all bodies of a cluster, outward; `ground` and `turning` as in `kinematics`.
 
     With b the velocity and b' the acceleration of the body's place on its parent, w the change of S qd,
 
         d = X d_p + b x turn + w,    e = X e_p + b' x turn + b x (b x turn) + (b + v) x w + S dqdd + dS qdd + dc.  (2)
     """
     top, found = tree.top, bend(tree, cluster, kin, q, v, a)
+    ground = world_acceleration(top) if ground is None else ground
     G, qd, g = kin.embedding[cluster.index]
     qdd = G @ a[cluster.v] + g
     out = Change({}, {}, {}, {}, {}, {}, {}, found)
@@ -141,10 +170,10 @@ def cluster_change(
         T, S, p = kin.T[i], kin.S[i], top.parent[i]
         joint = _joint_change(tree, i, S, q, qd[here], qdd[here], G[here], found.qd[here])
         place = T.motion(kin.v[p] if p >= 0 else np.zeros(6))
-        place_a = T.motion(acc[p] if p >= 0 else world_acceleration(top))
+        place_a = T.motion(acc[p] if p >= 0 else ground)
         own = S @ G[here]
         out.own[i] = own
-        out.turn[i] = np.zeros(own.shape) if top.spins_unseen[i] else own
+        out.turn[i] = np.zeros(own.shape) if top.spins_unseen[i] and i not in turning else own
         out.subspace[i] = joint.S
         w, pull = S @ found.qd[here] + joint.w, cross_motion(place, out.turn[i])
         d, both = pull + w, place + kin.v[i]

@@ -17,9 +17,10 @@ Derivation: docs/algorithms/derivatives.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -35,7 +36,7 @@ from kinloop.clusters import Cluster, ClusterTree
 from kinloop.linear import gram, join, total
 from kinloop.model.topology import Topology
 from kinloop.scalar import Array
-from kinloop.spatial import cross_force
+from kinloop.spatial import Transform, cross_force
 
 
 class Partials(NamedTuple):
@@ -46,30 +47,57 @@ class Partials(NamedTuple):
     M: Array
 
 
-Derivatives = Callable[..., tuple[Array, Array, Array]]
+Algorithm = TypeVar("Algorithm", bound=Callable[..., Any])
 
 
-def on_symbols(derivatives: Derivatives) -> Derivatives:
-    """Derivatives that come from the graph, wholly or in part: on numbers they are traced, and the numbers put in."""
+def on_symbols(algorithm: Algorithm) -> Algorithm:
+    """An algorithm that differentiates a graph, wholly or in part: on numbers it is traced, and the numbers put in."""
 
-    @wraps(derivatives)
-    def call(tree: ClusterTree, q: Array, v: Array, x: Array, f_ext: Array | None = None) -> tuple[Array, Array, Array]:
-        given = (q, v, x) if f_ext is None else (q, v, x, f_ext.reshape(-1))
-        if sc.is_symbolic(*given):
-            return derivatives(tree, q, v, x, f_ext)
-        dq, dv, dx = tree.once(_traced, derivatives, f_ext is not None)(*given)
-        return dq, dv, dx
+    @wraps(algorithm)
+    def call(tree: ClusterTree, *given: Any, **options: Any) -> Any:
+        arrays = [x for x in (*given, *options.values()) if isinstance(x, np.ndarray)]
+        if sc.is_symbolic(*arrays):
+            return algorithm(tree, *given, **options)
+        known = tuple(map(_known, given)), tuple((name, _known(x)) for name, x in options.items())
+        return tree.once(_traced, algorithm, *known)(*(x.reshape(-1) for x in arrays))
 
-    return call
+    return cast(Algorithm, call)
 
 
-def _traced(tree: ClusterTree, derivatives: Derivatives, forces: bool) -> sc.Function:
-    def outputs(q: Array, v: Array, x: Array, f_ext: Array | None = None) -> dict[str, Array]:
-        f_ext = None if f_ext is None else f_ext.reshape(-1, 6)
-        return dict(zip(("dq", "dv", "dx"), derivatives(tree, q, v, x, f_ext), strict=True))
+class _Shape(tuple[int, ...]):
+    """The shape of an array whose numbers are put in."""
 
-    sizes = {"q": tree.top.nq, "v": tree.nv, "x": tree.nv}
-    return sc.trace(outputs, sizes | ({"f_ext": 6 * len(tree.top)} if forces else {}))
+
+class _Place(NamedTuple):
+    """A constant pose, by its numbers."""
+
+    R: tuple[tuple[float, ...], ...]
+    p: tuple[float, ...]
+
+
+def _known(x: Any) -> Any:
+    """What a trace depends on: of an array its shape, of a pose its numbers, all else itself."""
+    if isinstance(x, np.ndarray):
+        return _Shape(x.shape)
+    return _Place(tuple(map(tuple, x.R.tolist())), tuple(x.p.tolist())) if isinstance(x, Transform) else x
+
+
+def _traced(
+    tree: ClusterTree, algorithm: Callable[..., Any], given: tuple[Any, ...], options: tuple[tuple[str, Any], ...]
+) -> sc.Function:
+    def outputs(*vectors: Array) -> dict[str, Array]:
+        left = iter(vectors)
+
+        def real(x: Any) -> Any:
+            if isinstance(x, _Place):
+                return Transform(np.array(x.R), np.array(x.p))
+            return next(left).reshape(x) if isinstance(x, _Shape) else x
+
+        found = algorithm(tree, *map(real, given), **{name: real(x) for name, x in options})
+        return {str(k): x for k, x in enumerate(found if isinstance(found, tuple) else (found,))}
+
+    shapes = [x for x in (*given, *(x for _, x in options)) if isinstance(x, _Shape)]
+    return sc.trace(outputs, {str(k): math.prod(shape) for k, shape in enumerate(shapes)})
 
 
 @on_symbols
@@ -118,7 +146,7 @@ def partials(tree: ClusterTree, now: Moving, q: Array, v: Array, a: Array, f_ext
         M = total([gram(change.S[i], f[i][:, : c.m]) for i in c.bodies])
         out.M[c.v, c.v] = with_armature(top, c, kin, M)
         f = _own(tree, kin, c, change, F, a, f, out)
-        _couple(tree, kin, c, changes, f, _inward(tree, kin, c, y), out)
+        _couple(tree, kin, c, changes, f, inward(tree, kin, c, y), out)
     return out
 
 
@@ -195,11 +223,11 @@ def _couple(
             out.dq[c.v, here.v] += x @ change.e[i] + y[i].T @ change.d[i][:3]
             out.dv[c.v, here.v] += x @ change.e_v[i] + y[i].T @ S[:3]
         out.M[c.v, here.v] = out.M[here.v, c.v].T
-        f = _inward(tree, kin, here, f)
-        y = _inward(tree, kin, here, y)
+        f = inward(tree, kin, here, f)
+        y = inward(tree, kin, here, y)
 
 
-def _inward(tree: ClusterTree, kin: Motion, c: Cluster, at: dict[int, Array]) -> dict[int, Array]:
+def inward(tree: ClusterTree, kin: Motion, c: Cluster, at: dict[int, Array]) -> dict[int, Array]:
     """Wrenches, or turning parts of them alone, on bodies of a cluster: propagated to its output bodies."""
     parts = {i: [x] for i, x in at.items()}
     below: dict[int, list[Array]] = {}

@@ -17,7 +17,7 @@ from kinloop.linear import join
 from kinloop.model.frame import WORLD
 from kinloop.model.topology import Topology
 from kinloop.scalar import Array
-from kinloop.spatial import Transform, cross_motion
+from kinloop.spatial import Transform, cross, cross_motion
 
 FrameAt = tuple[int, Transform]
 """A frame: the body it is fixed to, and its pose in that body's frame."""
@@ -110,10 +110,10 @@ def spanning_accelerations(tree: ClusterTree, kin: Motion, a: Array) -> Array:
     return scatter(tree, [e.G @ a[c.v] + e.g for c, e in zip(tree, kin.embedding, strict=True)])
 
 
-def body_accelerations(tree: ClusterTree, kin: Motion, a: Array) -> list[Array]:
-    """Spatial accelerations of all bodies for given independent accelerations."""
+def body_accelerations(tree: ClusterTree, kin: Motion, a: Array, ground: Array | None = None) -> list[Array]:
+    """Spatial accelerations of all bodies. The world accelerates by `ground`, upward for gravity if none is given."""
     top = tree.top
-    ground = world_acceleration(top)
+    ground = world_acceleration(top) if ground is None else ground
     qdd = scatter(tree, [e.G @ a[c.v] for c, e in zip(tree, kin.embedding, strict=True)])
     acc: list[Array] = []
     for i, parent in enumerate(top.parent):
@@ -162,34 +162,73 @@ def spanning_frame_jacobian(top: Topology, kin: Motion, body: int, placement: Tr
     return np.concatenate(blocks, axis=1)
 
 
-def frame_jacobian(tree: ClusterTree, q: Array, body: int, placement: Transform) -> Array:
-    """J (6, nv): twist of a frame in its own axes, angular first, per unit of independent velocity."""
+def frame_jacobian(tree: ClusterTree, q: Array, body: int, placement: Transform, axes: str = "body") -> Array:
+    """J (6, nv): twist of a frame, angular first, per unit of independent velocity."""
     kin = still(tree, q, turning=(body,))
     J = spanning_frame_jacobian(tree.top, kin, body, placement)
-    return np.concatenate([J[:, list(c.dofs)] @ e.G for c, e in zip(tree, kin.embedding, strict=True)], axis=1)
+    J = np.concatenate([J[:, list(c.dofs)] @ e.G for c, e in zip(tree, kin.embedding, strict=True)], axis=1)
+    return J if axes == "body" else in_world(tree, q, body, placement, J)
 
 
-def frame_velocity(tree: ClusterTree, q: Array, v: Array, body: int, placement: Transform) -> Array:
-    """The twist of a frame in its own axes [rad/s, m/s]."""
-    return placement.motion(motion(tree, q, v, turning=(body,)).v[body])
+def in_world(tree: ClusterTree, q: Array, body: int, placement: Transform, x: Array) -> Array:
+    """Twists of a frame (columns), its own axes, in world axes; linear velocities stay those of its origin."""
+    R = frame_pose(tree, q, body, placement).R
+    return np.concatenate([R @ x[:3], R @ x[3:]])
 
 
-def frame_bias_acceleration(tree: ClusterTree, q: Array, v: Array, body: int, placement: Transform) -> Array:
-    """dJ/dt v: the spatial acceleration of a frame at zero independent acceleration, in its own axes."""
+def frame_velocity(
+    tree: ClusterTree, q: Array, v: Array, body: int, placement: Transform, axes: str = "body"
+) -> Array:  # fmt: skip
+    """The twist of a frame [rad/s, m/s]."""
+    twist = placement.motion(motion(tree, q, v, turning=(body,)).v[body])
+    return twist if axes == "body" else in_world(tree, q, body, placement, twist)
+
+
+def frame_bias_acceleration(
+    tree: ClusterTree, q: Array, v: Array, body: int, placement: Transform, axes: str = "body"
+) -> Array:
+    """dJ/dt v: the acceleration of a frame at zero independent acceleration."""
     kin = motion(tree, q, v, turning=(body,))
     a = np.zeros(6)
     for i in tree.top.support(body):
         a = kin.T[i].motion(a) + kin.c[i]
-    return placement.motion(a)
+    return _rate_of_twist(tree, q, body, placement, placement.motion(kin.v[body]), placement.motion(a), axes)
 
 
-def frame_jacobian_rate(tree: ClusterTree, q: Array, v: Array, body: int, placement: Transform) -> Array:
+def frame_acceleration(
+    tree: ClusterTree, q: Array, v: Array, a: Array, body: int, placement: Transform, axes: str = "body"
+) -> Array:
+    """The rate of the numbers of a frame's twist, J a + dJ/dt v [rad/s^2, m/s^2].
+
+    In the frame's own axes it is the spatial acceleration, in world axes the angular acceleration and the rate of the
+    origin's velocity.
+    """
+    kin = motion(tree, q, v, turning=(body,))
+    acc = body_accelerations(tree, kin, a, np.zeros(6))[body]
+    return _rate_of_twist(tree, q, body, placement, placement.motion(kin.v[body]), placement.motion(acc), axes)
+
+
+def _rate_of_twist(
+    tree: ClusterTree, q: Array, body: int, placement: Transform, twist: Array, acc: Array, axes: str
+) -> Array:
+    """A spatial acceleration in own axes, or the rate of the twist's numbers in world axes."""
+    return acc if axes == "body" else in_world(tree, q, body, placement, acc + turned_along(twist[:3], twist))
+
+
+def turned_along(w: Array, x: Array) -> Array:
+    """How the numbers of twists (columns) change in fixed axes while their own axes turn with w: both halves alike."""
+    return np.concatenate([cross(w, x[:3]), cross(w, x[3:])])
+
+
+def frame_jacobian_rate(
+    tree: ClusterTree, q: Array, v: Array, body: int, placement: Transform, axes: str = "body"
+) -> Array:
     """dJ/dt (6, nv) along the motion v, from the graph's own derivative of J."""
     top = tree.top
     if not sc.is_symbolic(q, v):
         sizes = {"q": top.nq, "v": tree.nv}
-        traced = sc.trace(lambda q, v: frame_jacobian_rate(tree, q, v, body, placement), sizes)
+        traced = sc.trace(lambda q, v: frame_jacobian_rate(tree, q, v, body, placement, axes), sizes)
         rate: Array = traced(q, v)
         return rate
     qd = scatter(tree, [tree.embedding(c, q, v).qd for c in tree])
-    return sc.jvp(frame_jacobian(tree, q, body, placement), q, position_rate(top, q, qd))
+    return sc.jvp(frame_jacobian(tree, q, body, placement, axes), q, position_rate(top, q, qd))
