@@ -255,3 +255,47 @@ def test_numbers_too_large_to_mean_anything_are_refused_by_name(backend):
         robot.close(np.full(robot.nq, -1e20))
     with pytest.raises(NonFiniteInput, match=r"v is 1e\+200 at index 0; give finite numbers up to 1e\+100"):
         robot.forward_dynamics(q, np.full(robot.nv, 1e200), v)
+
+
+def test_joints_are_found_in_q_and_v_by_name(linkage):
+    q, v = linkage.random_state(1)
+    for joint in linkage.joint_names:
+        assert linkage.mechanism.joints[linkage.joint_names.index(joint)].type.nq == len(q[linkage.q_index(joint)])
+    qd = linkage.spanning_velocity(q, v)
+    assert np.array_equal(linkage.independent(qd), v)
+    assert np.array_equal(linkage.independent(np.stack([qd, 2 * qd])), np.stack([v, 2 * v]))
+    for k, name in enumerate(linkage.independent_names):
+        assert linkage.v_index(name) == slice(k, k + 1)
+    dependent = next(n for n in linkage.joint_names if n not in linkage.independent_names)
+    with pytest.raises(UnknownName, match=f"joint '{dependent}' is not in v: .*with_independent"):
+        linkage.v_index(dependent)
+    for index in (linkage.q_index, linkage.v_index):
+        with pytest.raises(UnknownName, match=dependent):
+            index(dependent[:-1])
+    with pytest.raises(ShapeError, match="qd must have shape"):
+        linkage.independent(v)
+
+
+def test_joints_of_several_freedoms_are_slices():
+    robot = kl.Robot(kl.robots.mechanism("mini_cheetah"), backend="numpy")
+    base = robot.joint_names[0]
+    assert (robot.q_index(base), robot.v_index(base)) == (slice(0, 7), slice(0, 6))
+    assert robot.v_index(f"{base}[3]") == slice(3, 4)
+
+
+def test_frames_answer_in_axes_of_choice(leg):
+    x, foot = inputs(leg), leg.frame_names[-1]
+    q, v = x["q"], x["v"]
+    R = np.kron(np.eye(2), leg.frame_pose(q, foot)[:3, :3])
+    J = leg.frame_jacobian(q, foot, axes="world")
+    assert_agree(J, R @ leg.frame_jacobian(q, foot))
+    assert_agree(leg.frame_velocity(q, v, foot, axes="world"), J @ v)
+    assert_agree(leg.compute("frame_jacobian", q, frames=[foot], axes="world"), J)
+    assert_agree(leg.compile("frame_jacobian", frames=[foot], axes="world")(q), J)
+    assert leg.frame_jacobian(np.stack([q, q]), foot, axes="world").shape == (2, *J.shape)
+    with pytest.raises(MethodError, match="'body', 'world'"):
+        leg.frame_jacobian(q, foot, axes="local")
+    with pytest.raises(MethodError, match="'body', 'world'"):
+        leg.frame_jacobian(q, foot, axes=["world"])
+    with pytest.raises(MethodError, match="mass_matrix is not given in axes"):
+        leg.compute("mass_matrix", q, axes="world")

@@ -81,8 +81,8 @@ class RobotStructure:
         independent = self.tree.independent_dofs
         if dependent := [top.coordinates[d] for d in wanted if d not in independent]:
             raise UnknownName(
-                f"joint {joint!r} is not in v: {', '.join(map(repr, dependent))} follow from other coordinates; take one "
-                "of robot.independent_names, or make it independent by robot.with_independent"
+                f"joint {joint!r} is not in v: {', '.join(map(repr, dependent))} follow from other coordinates; take "
+                "one of robot.independent_names, or make it independent by robot.with_independent"
             )
         start = independent.index(wanted[0]) if wanted else 0
         return slice(start, start + len(wanted))

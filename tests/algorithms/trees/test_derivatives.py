@@ -91,12 +91,16 @@ def test_velocities_of_a_tangent_frame_have_derivatives_too(name):
         assert relative(one, other) <= 1e-12
 
 
-def tree_file(name: str) -> kl.Robot:
+def tree_path(name: str) -> str:
     try:
         files = importlib.metadata.distribution("example-robot-data").files or []
     except importlib.metadata.PackageNotFoundError:
         pytest.skip("the robots come with the example-robot-data wheel: pip install kinloop[peers]")
-    return kl.load(next(str(f.locate()) for f in files if str(f).endswith(name)), floating_base=True)
+    return next(str(f.locate()) for f in files if str(f).endswith(name))
+
+
+def tree_file(name: str) -> kl.Robot:
+    return kl.load(tree_path(name), floating_base=True)
 
 
 def operations(robot: kl.Robot, quantity: str) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
 
 import kinloop as kl
 from kinloop import scalar as sc
+from kinloop.algorithms.requests import ask, evaluate, input_sizes
 from kinloop.algorithms.trees import energy, kinematics
 from kinloop.algorithms.trees.centroidal import (
     center_of_mass_jacobian,
@@ -31,6 +32,7 @@ from kinloop.clusters.framing import framed
 from kinloop.model.joints import Free, Spherical
 from kinloop.model.random import KINDS
 from kinloop.spatial import Transform
+from tests.algorithms.trees.test_derivatives import comb, tree_file
 from tests.helpers import State, mechanism_of, relative, state_of
 
 AXES = ("body", "world")
@@ -226,3 +228,49 @@ def energy_after(s: State, tree: ClusterTree, t: float) -> np.ndarray:
     qdd = G @ s.a + g
     there = robot.integrate(s.q, robot.independent(qd + 0.5 * t * qdd), t)
     return np.asarray(robot.kinetic_energy(there, robot.independent(qd + t * qdd)))
+
+
+COUNTED = (
+    "gravity_force",
+    "coriolis_matrix",
+    "center_of_mass_jacobian",
+    "centroidal_momentum_matrix",
+    "centroidal_momentum",
+    "centroidal_momentum_bias",
+    "kinetic_energy_gradient",
+)
+OF_FRAMES = ("frame_hessian", "frame_velocity_derivatives", "frame_acceleration_derivatives")
+
+
+def operations(robot: kl.Robot, quantity: str, *frames: str) -> int:
+    asked = ask(robot.tree.top, quantity, frames=frames)
+    return sc.trace(partial(evaluate, robot.tree, asked), input_sizes(robot.tree, asked)).operations["total"]
+
+
+@pytest.mark.parametrize(
+    ("file", "foot", "counts"),
+    [
+        ("go1.urdf", "FL_foot", [262, 3805, 502, 1854, 1236, 2285, 1136, 162, 150, 650]),
+        ("talos_reduced.urdf", "right_sole_link", [657, 14144, 1265, 4959, 3094, 6160, 2965, 624, 416, 1508]),
+    ],
+)
+def test_trees_take_no_more_operations_than_measured(file, foot, counts):
+    robot = tree_file(file)
+    found = [*(operations(robot, x) for x in COUNTED), *(operations(robot, x, foot) for x in OF_FRAMES)]
+    assert all(a <= b for a, b in zip(found, counts, strict=True)), dict(zip(COUNTED + OF_FRAMES, found, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [("tello", [514, 5907, 764, 2006, 1448, 2951, 2250]), ("mini_cheetah", [221, 3897, 425, 1663, 1201, 2404, 1166])],
+)
+def test_clusters_take_no_more_operations_than_measured(name, counts):
+    robot = kl.robots.load(name)
+    found = [operations(robot, x) for x in COUNTED]
+    assert all(a <= b for a, b in zip(found, counts, strict=True)), dict(zip(COUNTED, found, strict=True))
+
+
+@pytest.mark.parametrize("quantity", COUNTED)
+def test_operations_grow_linearly_where_depth_is_bounded(quantity):
+    counts = [operations(comb(n), quantity) for n in range(3, 8)]  # the first legs add to constants
+    assert np.all(np.diff(counts, 2) == 0), counts

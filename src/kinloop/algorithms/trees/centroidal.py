@@ -7,13 +7,13 @@ subtree, added up inward. The column of joint i is then one product, turned into
     momentum         I_i S_i,  moments moved to the centre of mass                                              (2)
     gravity          S_i^T (h_i x a, m_i a)               with a = -R_i^T a_g                                    (3)
 
-Joints of one cluster move together: spanning columns times G. Derivation: docs/algorithms/centroidal.md.
+Joints of one cluster move together: spanning columns times G. Derivation: docs/algorithms/momentum_and_frames.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,34 +28,27 @@ from kinloop.spatial import Transform, cross, total_inertia
 
 
 class Carried(NamedTuple):
-    """Mass m and first moment h of every body with all it carries, in its frame; `whole` is the robot's, in the world.
+    """Mass m and first moment h of every body with all it carries, in its frame; `whole`: all h in the world."""
 
-    The masses are parts of the robot's if it is the centre of mass that is asked for: `whole` is then its place.
-    """
-
-    m: list[Any]
+    m: Array
     h: list[Array]
     whole: Array
 
 
-def carried(top: Topology, T: Sequence[Transform], masses: Sequence[Any]) -> Carried:
-    """Masses and first moments, inward."""
-    m = list(masses)
+def carried(top: Topology, T: Sequence[Transform], as_parts: bool) -> Carried:
+    """Masses and first moments, inward; as parts of the robot's mass `whole` is the place of its centre of mass."""
+    m = list(top.mass)
+    for i in reversed(range(len(top))):
+        if (parent := top.parent[i]) >= 0:
+            m[parent] = m[parent] + m[i]
+    unit = sum(x for x, parent in zip(m, top.parent, strict=True) if parent < 0) if as_parts else 1.0
+    m, masses = np.array(m) / unit, np.array(top.mass) / unit
     parts = [[x * at] for x, at in zip(masses, top.com, strict=True)]
-    h = [x[0] for x in parts]
-    world = [np.zeros(3)]
+    h, world = [x[0] for x in parts], [np.zeros(3)]
     for i in reversed(range(len(top))):
         h[i], parent = total(parts[i]), top.parent[i]
         (parts[parent] if parent >= 0 else world).append(T[i].R @ h[i] + m[i] * T[i].p)
-        if parent >= 0:
-            m[parent] = m[parent] + m[i]
     return Carried(m, h, total(world))
-
-
-def mass_parts(top: Topology) -> list[Any]:
-    """Masses of the bodies as parts of the robot's."""
-    whole = sum(top.mass)
-    return [m / whole for m in top.mass]
 
 
 def reached(top: Topology, T: Sequence[Transform]) -> list[Transform]:
@@ -77,7 +70,7 @@ def independent_columns(tree: ClusterTree, kin: Motion, columns: Sequence[Array]
 def center_of_mass_jacobian(tree: ClusterTree, q: Array) -> Array:
     """J (3, nv): velocity of the centre of mass, world axes, per unit of independent velocity. (1)"""
     top, kin = tree.top, still(tree, q)
-    all_of = carried(top, kin.T, mass_parts(top))
+    all_of = carried(top, kin.T, as_parts=True)
     columns = [
         pose.R @ (m * S[3:] - cross(h, S[:3]))
         for pose, S, m, h in zip(reached(top, kin.T), kin.S, all_of.m, all_of.h, strict=True)
@@ -88,7 +81,7 @@ def center_of_mass_jacobian(tree: ClusterTree, q: Array) -> Array:
 def centroidal_momentum_matrix(tree: ClusterTree, q: Array) -> Array:
     """A (6, nv): momentum about the centre of mass, world axes, angular first, is A v. (2)"""
     top, kin = tree.top, still(tree, q)
-    c = carried(top, kin.T, mass_parts(top)).whole
+    c = carried(top, kin.T, as_parts=True).whole
     parts = [[I] for I in top.inertia]
     columns = [np.zeros((6, 0))] * len(top)
     poses = reached(top, kin.T)
@@ -120,7 +113,7 @@ def centroidal_momentum_bias(tree: ClusterTree, q: Array, v: Array) -> Array:
 def _about_center(tree: ClusterTree, kin: Motion, of_bodies: list[Array]) -> Array:
     """The sum of momenta, or of wrenches, of all bodies, about the centre of mass in world axes."""
     top = tree.top
-    c = carried(top, kin.T, mass_parts(top)).whole
+    c = carried(top, kin.T, as_parts=True).whole
     inward = joint_wrenches(tree, kin, of_bodies)
     roots = [i for i, parent in enumerate(top.parent) if parent < 0]
     return total([np.zeros(6), *(Transform(kin.T[i].R, kin.T[i].p - c).force(inward[i]) for i in roots)])
@@ -129,7 +122,7 @@ def _about_center(tree: ClusterTree, kin: Motion, of_bodies: list[Array]) -> Arr
 def gravity_force(tree: ClusterTree, q: Array) -> Array:
     """The forces tau that hold the robot still against gravity: the gradient of the potential energy. (3)"""
     top, kin = tree.top, still(tree, q)
-    all_of = carried(top, kin.T, top.mass)
+    all_of = carried(top, kin.T, as_parts=False)
     a: list[Array] = []
     joint: list[Array] = []
     for i, parent in enumerate(top.parent):

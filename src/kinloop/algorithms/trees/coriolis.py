@@ -10,7 +10,7 @@ cluster only the rate S' of their subspace is needed. So the recursion of M serv
 
     C_here = S^T f, f = I S' + B S / 2 from above;    C_above = x^T S' + y^T S, x = I S, y = B^T S / 2 from above.
 
-Derivation: docs/algorithms/coriolis.md.
+Derivation: docs/algorithms/momentum_and_frames.md.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ same d and e, transformed to it: its twist V changes by d, its spatial accelerat
 Jacobian changes by J_j x J_k along a coordinate k of a cluster nearer to the frame, not at all along one farther from
 it, and along those of its own cluster as the cluster's subspace does.
 
-In world axes all numbers turn with the frame besides. Derivation: docs/algorithms/frame_derivatives.md.
+In world axes all numbers turn with the frame besides. Derivation: docs/algorithms/momentum_and_frames.md.
 """
 
 from __future__ import annotations
