@@ -27,7 +27,7 @@ from kinloop.algorithms.trees.frame_derivatives import (
     frame_hessian,
     frame_velocity_derivatives,
 )
-from kinloop.clusters import ClusterTree
+from kinloop.clusters import ClusterTree, grow
 from kinloop.clusters.framing import framed
 from kinloop.model.joints import Free, Spherical
 from kinloop.model.random import KINDS
@@ -164,6 +164,21 @@ def assert_slopes_of(s: State, *at) -> None:
     rate = kinematics.frame_jacobian_rate(tree, q, v, *at)
     assert_all_agree([J @ a + rate @ v], [kinematics.frame_acceleration(tree, q, v, a, *at)], s)
     assert_all_agree([rate @ v], [kinematics.frame_bias_acceleration(tree, q, v, *at)], s)
+
+
+@pytest.mark.parametrize("axes", AXES)
+def test_a_frame_on_a_wheel_whose_spin_nobody_else_sees_turns_with_it(axes):
+    b = kl.Builder("arm")
+    b.body("arm", axis="x", mass=1.0, com=(0, 0, 0.2), inertia=(0.1, 0.2, 0.3))
+    b.body("wheel", "arm", axis="z", at=(0, 0.3, 0.4), mass=0.5, inertia=(0.1, 0.1, 0.2))
+    b.gear("wheel_joint", "arm_joint", 6.0)
+    tree = grow(b.mechanism())
+    assert tree.top.spins_unseen[1] and len(tree) == 1
+    q, v, a = (np.array(x) for x in ([0.3, 1.8], [0.7], [-0.4]))
+    one = np.ones(1)
+    assert_slopes_of(
+        State("wheel", tree, q, v, a, one, one, [], one, 1.0), 1, Transform(np.eye(3), np.array([0.1, 0, 0])), axes
+    )
 
 
 def differences(f: Callable[[float], np.ndarray], h: float) -> np.ndarray:
