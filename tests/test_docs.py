@@ -59,6 +59,19 @@ def test_a_joint_and_loops_made_as_described_move_exactly():
     np.testing.assert_allclose(robot.forward_dynamics(q, v, tau), expected, atol=1e-10)
 
 
+def test_derivatives_are_called_as_described():
+    b = kl.Builder("leg")
+    b.body("thigh", axis="y", mass=1.0, com=(0, 0, -0.1), inertia=(0.1, 0.1, 0.1))
+    b.body("shank", "thigh", axis="y", at=(0, 0, -0.3), mass=1.0, com=(0, 0, -0.1), inertia=(0.1, 0.1, 0.1))
+    b.frame("foot", "shank", at=(0, 0, -0.3))
+    robot = kl.Robot(b.mechanism(), backend="numpy")
+    q, v, a = np.random.default_rng(0).normal(size=(3, robot.nv))
+    names = {"robot": robot, "q": q, "v": v, "a": a}
+    exec(python_blocks("docs/derivatives.md")[0], names)
+    assert names["H"].shape == (6, 2, 2) and names["dA_da"].shape == (6, 2)
+    np.testing.assert_allclose(names["C"] @ v + names["dV"], robot.bias_force(q, v), atol=1e-12)
+
+
 def test_every_cited_key_is_in_the_references():
     references = (REPOSITORY / "docs" / "references.md").read_text(encoding="utf-8")
     known = set(re.findall(r"^- \*\*(\w+)\*\*", references, re.MULTILINE))
