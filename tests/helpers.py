@@ -136,3 +136,17 @@ def states(n: int, seed: int = 0, per: int = 3, kind: str | None = None, **optio
             s = state_of(r)
             if s is not None:
                 yield s
+
+
+def comfortable(kind: str, seed: int) -> State:
+    """A state of a small random mechanism of a kind, far enough from singular ones for differences to say something."""
+    for k in range(20):
+        s = state_of(mechanism_of(seed + k, kind))
+        if s is not None and s.cond < 1e4 and 0 < s.tree.nv < 12:
+            return s
+    raise AssertionError(f"no comfortable state of kind {kind}")
+
+
+def differences(f: Callable[[float], Any], h: float) -> np.ndarray:
+    """f'(0) by central differences of order 4."""
+    return (8.0 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12.0 * h)

@@ -62,10 +62,23 @@ def test_whatever_a_kernel_depends_on_changes_its_key(own_cache, traces):
         lambda: robot.compile("forward_dynamics", "projection"),
         lambda: robot.compile("forward_dynamics", f_ext=True),
         lambda: robot.compile("forward_dynamics", parameters=["crank.mass"]),
+        lambda: robot.compile("forward_dynamics", derivative="jvp"),
+        lambda: robot.compile("forward_dynamics", derivative="vjp"),
     )):  # fmt: skip
         make()
         assert sum("tau" in names for names in traces) == k + 1
     assert len({kernel(q).tobytes() for kernel in frames}) == 3
+
+
+def test_a_derivative_is_kept_on_disk_under_its_own_name(own_cache, traces):
+    robot = kl.Robot(four_bar())
+    q, v, tau = state(robot)
+    kernel = robot.compile("forward_dynamics", derivative="vjp")
+    a, *gradient = kernel(q, v, tau, np.ones(1))
+    assert kernel.name == "forward_dynamics_vjp" and len(traces) == 1
+    assert np.array_equal(a, pickle.loads(pickle.dumps(kernel))(q, v, tau, np.ones(1))[0])
+    again = kl.Robot(four_bar()).compile("forward_dynamics", derivative="vjp")(q, v, tau, np.ones(1))
+    assert len(traces) == 1 and all(map(np.array_equal, again, (a, *gradient)))
 
 
 def slot(factor: float) -> kl.Mechanism:

@@ -21,7 +21,7 @@ from kinloop.algorithms.requests import Request, ask, input_sizes
 from kinloop.compiler import Kernel
 from kinloop.constrained_motion import CONFLICT, constrained_motion
 from kinloop.doors import Door, Guarded
-from kinloop.inputs import checked_inputs, largest
+from kinloop.inputs import checked_derivative_inputs, checked_inputs, largest
 from kinloop.kernels import KEPT, Interpreted, Kernels, is_own
 from kinloop.scalar import Array
 from kinloop.states import StateCheck
@@ -139,6 +139,24 @@ class FrontDoor:
             return constrained_motion(self._kernels, asked, x, on_conflict)
 
         return self._states.answer(asked, checked_inputs(self._kernels.tree, asked, inputs, f_ext), computed)
+
+    def differentiate(
+        self,
+        derivative: str,
+        quantity: str,
+        inputs: Sequence[ArrayLike],
+        method: str | None = None,
+        f_ext: ArrayLike | None = None,
+        frames: Sequence[str] = (),
+        constraints: Constraints = (),
+        axes: str = "body",
+    ) -> Any:
+        """A derivative, the careful way: the quantity's own inputs are followed by weights, directions, or both."""
+        top, forces = self._kernels.tree.top, f_ext is not None
+        asked = ask(top, quantity, method, frames, constraints, forces, (), None, axes, derivative)
+        computed = self._kernels.answer(asked)
+        given = checked_derivative_inputs(self._kernels.tree, asked, computed.inputs, computed.outputs, inputs, f_ext)
+        return self._states.answer(asked, given, lambda x: computed(*x))
 
     # --- doors
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -67,6 +67,41 @@ def checked_inputs(
     if constraints and len(numbers := all_numbers(constraints)):
         out.append(numbers)
     return out
+
+
+def checked_derivative_inputs(
+    tree: ClusterTree,
+    asked: Request,
+    sizes: Mapping[str, tuple[int, ...]],
+    shapes: Mapping[str, tuple[int, ...]],
+    arrays: Sequence[ArrayLike],
+    f_ext: ArrayLike | None = None,
+) -> list[Array]:
+    """All inputs of a derivative, whose kernel takes vectors of `sizes`; weights have the `shapes` of their outputs."""
+    own = QUANTITIES[asked.quantity].inputs
+    known = [*own, *(["f_ext"] if asked.forces else []), *(["numbers"] if "numbers" in sizes else [])]
+    further = [name for name in sizes if name not in known]
+    if len(arrays) != len(own) + len(further):
+        raise MethodError(
+            f"the {asked.derivative} of {asked.quantity} takes {', '.join((*own, *further))}; "
+            f"received {len(arrays)} arrays"
+        )
+    out = checked_inputs(tree, asked, arrays[: len(own)], f_ext)
+    for name, x in zip(further, arrays[len(own) :], strict=True):
+        shape = (len(tree.top), 6) if name == "df_ext" else shapes.get(name.removeprefix("bar_"), sizes[name])
+        out.append(_flat(name, x, shape))
+    return out
+
+
+def _flat(name: str, x: ArrayLike, shape: tuple[int, ...]) -> Array:
+    """A finite array (..., *shape) as vectors."""
+    size, n = math.prod(shape), len(shape)
+    a = _real(name, x, f"(..., {', '.join(map(str, shape))})" if n else "(...)")
+    if n == 1:
+        return checked(name, a, size)
+    if a.shape[a.ndim - n :] != shape:
+        raise ShapeError(f"{name} must have shape (..., {', '.join(map(str, shape))}), received {a.shape}")
+    return checked(name, a.reshape(*a.shape[: a.ndim - n], size), size)
 
 
 def checked_number(name: str, x: float, must: str, least: float = -np.inf, most: float = np.inf) -> float:

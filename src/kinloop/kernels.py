@@ -18,8 +18,9 @@ import numpy as np
 
 from kinloop import compiler
 from kinloop import scalar as sc
+from kinloop.algorithms.differentiated import traced
 from kinloop.algorithms.quantities import QUANTITIES
-from kinloop.algorithms.requests import Request, evaluate, input_sizes
+from kinloop.algorithms.requests import Request, evaluate, input_sizes, make_plan
 from kinloop.clusters import ClusterTree
 from kinloop.compiler import Kernel
 from kinloop.compiler.keys import function_digest, parts_digest
@@ -243,8 +244,12 @@ class Kernels:
         key = (asked.key, "numbers")
         found: Interpreted | None = self._made.get(key)
         if found is None:
-            call = functools.partial(evaluate, self.tree, asked)
-            found = Interpreted(asked.quantity, call, input_sizes(self.tree, asked))
+            call: Callable[..., Any] = functools.partial(evaluate, self.tree, asked)
+            sizes = input_sizes(self.tree, asked)
+            if asked.derivative:
+                function = traced(self.tree, asked, make_plan(self.tree, asked))
+                call, sizes = function.named, function.inputs
+            found = Interpreted(asked.name, call, sizes)
             self._made.keep(key, found)
         return found
 
@@ -269,15 +274,10 @@ class Kernels:
         return self._load(name, functools.partial(sc.trace, call, inputs), key, sources, charts, self._own)
 
     def _compile(self, asked: Request, dtype: str, cache: bool) -> Kernel:
-        tree, method = self.tree, QUANTITIES[asked.quantity].methods[asked.method]
-        if method.numeric:
-            raise MethodError(f"method {asked.method!r} of {asked.quantity} works on numbers only and has no kernel")
-        with np.errstate(all="ignore"):
-            plan = method.plan(tree, asked.constraints) if method.plan else None
-        call = functools.partial(evaluate, tree, asked, plan=plan)
+        plan = make_plan(self.tree, asked)
         return self._load(
-            asked.quantity,
-            functools.partial(sc.trace, call, input_sizes(tree, asked)),
+            asked.name,
+            functools.partial(traced, self.tree, asked, plan),
             (tuple(asked.key), repr(plan)),
             own=self._own and all(map(is_own, (p.constraint for p in asked.constraints))),
             dtype=dtype,

@@ -241,8 +241,14 @@ class Robot(RobotDerivatives):
         constraints: Constraints = (),
         f_ext: ArrayLike | None = None,
         axes: str = "body",
+        derivative: str | None = None,
     ) -> Any:
-        """One of `kinloop.quantities()` at one state or a batch: its output, or the tuple of its outputs."""
+        """One of `kinloop.quantities()` at one state or a batch: its output, or the tuple of its outputs.
+
+        With a `derivative`, "jvp", "vjp" or "hvp", the inputs and the outputs that it adds come last: see `compile`.
+        """
+        if derivative is not None:
+            return self._door.differentiate(derivative, quantity, inputs, method, f_ext, frames, constraints, axes)
         plain = method is None and f_ext is None and not frames and not constraints and axes == "body"
         if plain and quantity in self._answers:
             return self._answers[quantity](*inputs)
@@ -258,6 +264,7 @@ class Robot(RobotDerivatives):
         f_ext: bool = False,
         parameters: Sequence[str] = (),
         axes: str = "body",
+        derivative: str | None = None,
         dtype: str = "float64",
         cache: bool = True,
     ) -> Kernel:
@@ -266,6 +273,12 @@ class Robot(RobotDerivatives):
         Its inputs are the quantity's own (q, v, tau, ...), then f_ext (flat, 6 per body) if asked for,
         then every name in `parameters` ("torso.mass", "knee.com", "gear.ratio", ...). For constrained motion
         the last input holds the constraints' numbers (accelerations, K, k, at), if they have any.
+
+        With a `derivative` more inputs follow, and outputs beside the quantity's own. "jvp": a direction of every input
+        (dq, dv, dtau, ...), the derivatives of the outputs along them (da). "vjp": a weight for every entry of every
+        output (bar_a), the gradient of the weighted sum (bar_q, bar_v, bar_tau, ...). "hvp": weights, then directions;
+        the gradient, and its derivative along the directions (dbar_q, dbar_v, dbar_tau, ...). Directions of q, and
+        gradients with respect to it, have nv entries: loops stay closed. docs/algorithms/reverse_mode.md
         """
-        asked = ask(self.tree.top, quantity, method, frames, constraints, f_ext, parameters, axes=axes)
+        asked = ask(self.tree.top, quantity, method, frames, constraints, f_ext, parameters, None, axes, derivative)
         return self.kernels.compile(asked, str(dtype), cache)

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from kinloop.algorithms.constrained.motion_constraints import Constraints
 from kinloop.algorithms.trees.regressor import parameter_names, parameter_values
+from kinloop.inputs import checked, checked_wrenches
 from kinloop.robot_kinematics import RobotKinematics
 from kinloop.scalar import Array
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+
+class SecondDerivatives(NamedTuple):
+    """Second derivatives of dynamics, each (..., nv, nv, nv): entry i, j, k is the change of the first derivative of
+    output i with respect to entry j of the first variable, along entry k of the second.
+
+    `qx` is with respect to q and the last input, a or tau. Those with respect to v and the last input, and to the last
+    input twice, are zero. `qq` is symmetric in j and k but for motions of free and spherical joints, which do not
+    commute.
+    """
+
+    qq: Array
+    qv: Array
+    vv: Array
+    qx: Array
 
 
 class RobotDerivatives(RobotKinematics):
@@ -54,6 +72,48 @@ class RobotDerivatives(RobotKinematics):
             "constrained_dynamics_derivatives", (q, v, tau), constraints, method, f_ext, "error"
         )
         return (da_dq, da_dv, da_dtau), (dl_dq, dl_dv, dl_dtau)
+
+    def inverse_dynamics_second_derivatives(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None
+    ) -> SecondDerivatives:
+        """How d tau/dq, d tau/dv and d tau/da = M change along closed motions and velocities; exact."""
+        given = [checked(name, x, n) for name, x, n in (("q", q, self.nq), ("v", v, self.nv), ("a", a, self.nv))]
+        return self._second(given, f_ext)
+
+    def forward_dynamics_second_derivatives(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None
+    ) -> SecondDerivatives:
+        """How da/dq, da/dv and da/dtau = M^-1 change along closed motions and velocities; exact."""
+        a = self._by("forward_dynamics", (q, v, tau), None, f_ext)
+        a_q, a_v, inverse = self.forward_dynamics_derivatives(q, v, tau, f_ext)
+        qq, qv, vv, dM = self.inverse_dynamics_second_derivatives(q, v, a, f_ext)
+        # tau(q, v, a(q, v, tau)) = tau, differentiated twice: dM has the change of M along each position
+        carried = dM @ a_q[..., None, :, :]
+        needed = (
+            qq + carried + carried.swapaxes(-1, -2),
+            qv + dM @ a_v[..., None, :, :],
+            vv,
+            dM @ inverse[..., None, :, :],
+        )
+        solved = ((-inverse[..., None, :, :] @ x.swapaxes(-3, -2)).swapaxes(-3, -2) for x in needed)
+        return SecondDerivatives(*map(np.ascontiguousarray, solved))
+
+    def _second(self, given: list[Array], f_ext: ArrayLike | None) -> SecondDerivatives:
+        """Second derivatives of inverse dynamics: its first ones along every coordinate, as rows of a batch."""
+        first, bodies = "inverse_dynamics_derivatives", len(self.body_names)
+        q, v, a = (x[..., None, :] for x in given)
+        units, none = np.eye(self.nv), np.zeros(self.nv)
+        directions = [units, none, none]
+        if f_ext is not None:
+            f_ext = checked_wrenches(f_ext, bodies)
+            f_ext = f_ext.reshape(*f_ext.shape[:-1], 1, bodies, 6)
+            directions.append(np.zeros((bodies, 6)))
+        *_, qq, vq, dM = self._door.differentiate("jvp", first, (q, v, a, *directions), f_ext=f_ext)
+        # d tau/dv is linear in v and does not depend on a: its change along a unit velocity is its value there
+        _, vv, _ = self._answers[first](q, units, none)
+        # the direction is the last index of qq and vv, the middle one of qv and qx
+        found = (np.moveaxis(qq, -3, -1), vq.swapaxes(-3, -2), np.moveaxis(vv, -3, -1), dM.swapaxes(-3, -2))
+        return SecondDerivatives(*(np.ascontiguousarray(np.broadcast_to(x, qq.shape)) for x in found))
 
     # --- motion and energy
 

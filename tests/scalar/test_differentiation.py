@@ -112,3 +112,28 @@ def test_a_rolled_loop_asks_to_be_unrolled_first():
     out = sc.repeat(3, lambda c, g: c * g[0], [1.0], x)
     with pytest.raises(ValueError, match=r"call kinloop\.scalar\.unrolled first"):
         sc.jacobian(out, x)
+
+
+DEAD = {
+    "square root": lambda x: sc.where(x[0] > 0.0, sc.sqrt(x[0]), x[1]) + x[0],
+    "division": lambda x: sc.where(x[0] > 0.0, x[1] / x[0], 3.0 * x[1] * x[1]),
+    "product with infinity": lambda x: sc.where(x[0] > 0.0, x[0] * (1.0 / x[0]) * sc.sin(x[1] / x[0]), x[1]),
+    "nested": lambda x: sc.where(x[1] > 0.0, sc.where(x[0] > 0.0, sc.log(x[0]) * x[1], x[1]), 1.0 / x[0]),
+    "known to the condition": lambda x: sc.where(sc.abs(1.0 / x[0]) < 1e6, sc.sin(1.0 / x[0]), x[1]),
+    "maximum": lambda x: sc.maximum(sc.sqrt(x[0]), x[1]) + sc.minimum(1.0 / x[0], x[1]),
+    "shared": lambda x: sc.where(x[0] > 0.0, sc.atan2(x[0], x[0] * x[1]), x[1]) * sc.cos(x[0] * x[1]),
+}
+
+
+@pytest.mark.parametrize("name", DEAD)
+def test_a_branch_that_is_not_taken_has_no_part_in_a_derivative(name):
+    f = _with_derivatives(DEAD[name])
+    x = f.graph.inputs("x", 2)
+    second = Function({"x": 2}, {"f": sc.jacobian(f.outputs["reverse"][0], x, "reverse")}, f.graph)
+    with np.errstate(all="ignore"):
+        value, forward, reverse = f([0.0, 0.5])
+        hessian = second([0.0, 0.5])
+    assert np.isfinite(value).all()
+    assert np.isfinite(forward).all() and np.isfinite(hessian).all()
+    np.testing.assert_array_equal(forward, reverse)
+    assert forward[0, 1] != 0

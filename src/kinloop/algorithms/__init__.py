@@ -5,6 +5,7 @@
 - `witnesses`: slower or approximate ways to the same quantities, which the others are checked and compared with.
 - `quantities`: the table of everything a robot can compute, with its inputs, outputs and methods.
 - `requests`: which quantity is asked for, with which method, frames and constraints, and its evaluation.
+- `differentiated`: derivatives of any of them, forward, reverse and of second order.
 
 Derivations, one page per algorithm: docs/algorithms/.
 """

@@ -1,11 +1,12 @@
 """Requests: which quantity of the table is asked for, with which method, frames, constraints, and its evaluation.
 
-`ask` makes a request, or says what the table cannot answer; `evaluate` answers it, on numbers or on symbols.
+`ask` makes a request, or says what the table cannot answer; `evaluate` answers it, on numbers or on symbols, but for
+derivatives, which `differentiated` makes of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,12 +20,16 @@ from kinloop.model.parameters import parameter_size, with_parameters
 from kinloop.model.topology import Topology
 from kinloop.scalar import Array
 
+DERIVATIVES = ("jvp", "vjp", "hvp")
+"""Along directions, of weighted outputs, and of the latter along directions: see `differentiated`."""
+
 
 class Request(NamedTuple):
     """A quantity as it is asked for: everything its graph depends on besides the robot.
 
     `forces` says whether f_ext is an input, `parameters` names those of the robot's parameters that are inputs, `axes`
-    those in which quantities of a frame are given.
+    those in which quantities of a frame are given. `derivative` is one of `DERIVATIVES`, or empty for the quantity
+    itself.
     """
 
     quantity: str
@@ -35,6 +40,12 @@ class Request(NamedTuple):
     parameters: tuple[str, ...] = ()
     compliance: float | None = None
     axes: str = "body"
+    derivative: str = ""
+
+    @property
+    def name(self) -> str:
+        """What its kernel is called."""
+        return f"{self.quantity}_{self.derivative}" if self.derivative else self.quantity
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -54,6 +65,7 @@ def ask(
     parameters: Sequence[str] = (),
     compliance: float | None = None,
     axes: str = "body",
+    derivative: str | None = None,
 ) -> Request:
     """A request that the table can answer, or an error that says what it cannot."""
     entry = QUANTITIES.get(quantity)
@@ -63,6 +75,8 @@ def ask(
         method = next(iter(entry.methods))
     elif method not in entry.methods:
         raise MethodError(f"method {method!r} of {quantity} is not one of {', '.join(map(repr, entry.methods))}")
+    if derivative is not None and derivative not in DERIVATIVES:
+        raise MethodError(f"derivative {derivative!r} is not one of {', '.join(map(repr, DERIVATIVES))}")
     if entry.motion:
         refuse_constrained_loops(top, quantity)
     if forces and not entry.forces:
@@ -82,7 +96,7 @@ def ask(
         raise MethodError(f"{quantity} takes no constraints; constrained_dynamics is forward dynamics under them")
     placed = place(top, constraints) if entry.constraints else ()
     soft = compliance if entry.methods[method].soft else None
-    return Request(quantity, method, names, placed, forces, tuple(parameters), soft, axes)
+    return Request(quantity, method, names, placed, forces, tuple(parameters), soft, axes, derivative or "")
 
 
 def refuse_constrained_loops(top: Topology, what: str) -> None:
@@ -114,6 +128,22 @@ def input_sizes(tree: ClusterTree, asked: Request) -> dict[str, int]:
     return sizes
 
 
+def make_plan(tree: ClusterTree, asked: Request) -> Any:
+    """What the method of a request must know before it can run on symbols; None where that is nothing."""
+    method = QUANTITIES[asked.quantity].methods[asked.method]
+    if method.numeric:
+        raise MethodError(f"method {asked.method!r} of {asked.quantity} works on numbers only and has no kernel")
+    with np.errstate(all="ignore"):
+        return method.plan(tree, asked.constraints) if method.plan else None
+
+
+def opened(tree: ClusterTree, asked: Request, given: Mapping[str, Array]) -> ClusterTree:
+    """The tree with the parameters that a request leaves open as they are given."""
+    if not asked.parameters:
+        return tree
+    return tree.with_topology(with_parameters(tree.top, {name: given[name] for name in asked.parameters}))
+
+
 def evaluate(tree: ClusterTree, asked: Request, *arrays: Array, plan: Any = None) -> dict[str, Array]:
     """Outputs of a request by name, for arrays of numbers or symbols in the order of `input_sizes`.
 
@@ -123,8 +153,7 @@ def evaluate(tree: ClusterTree, asked: Request, *arrays: Array, plan: Any = None
     method = entry.methods[asked.method]
     given = dict(zip(input_sizes(tree, asked), map(np.asarray, arrays), strict=True))
     options: dict[str, Any] = {}
-    if asked.parameters:
-        tree = tree.with_topology(with_parameters(tree.top, {name: given[name] for name in asked.parameters}))
+    tree = opened(tree, asked, given)
     if asked.forces:
         options["f_ext"] = given["f_ext"].reshape(len(tree.top), 6)
     if asked.compliance is not None:

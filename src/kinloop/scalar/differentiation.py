@@ -1,19 +1,21 @@
 """Derivatives on the graph: forward (tangents) and reverse (adjoints), exact and symbolic.
 
 Both give new symbols of the same graph, so a derivative folds, counts and compiles like its function.
-Loops have to be written out first (`unrolled`).
+Loops have to be written out first (`unrolled`). A branch that `where` does not take has no part in a derivative, not
+even where its slopes are not finite.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinloop.scalar import elementary as fn
-from kinloop.scalar.graph import reachable
-from kinloop.scalar.symbol import Array, Symbol, known
+from kinloop.scalar.graph import Graph, reachable
+from kinloop.scalar.symbol import Array, Symbol, binary_node, known
 
 Vector = Sequence[Any] | Array
 Rule = Callable[[Symbol, Any, Any], list[Any]]
@@ -35,21 +37,39 @@ RULES: dict[str, Rule] = {
     "exp": lambda s, a, b: [s],
     "log": lambda s, a, b: [1.0 / a],
     "abs": lambda s, a, b: [fn.where(a < 0.0, -1.0, 1.0)],
-    "minimum": lambda s, a, b: [fn.where(b < a, 0.0, 1.0), fn.where(b < a, 1.0, 0.0)],
-    "maximum": lambda s, a, b: [fn.where(a < b, 0.0, 1.0), fn.where(a < b, 1.0, 0.0)],
-    "where": lambda s, a, b: [0.0, fn.where(s.args[0], 1.0, 0.0), fn.where(s.args[0], 0.0, 1.0)],
 }
 """Derivatives of a node s with respect to its arguments, of which a and b are the first two."""
 
+Case = tuple[int, bool]
+"""A condition by its number, and whether it holds."""
 
-def partials(s: Symbol) -> list[Any]:
-    """The derivative of a node with respect to each of its arguments."""
+
+class Choice(NamedTuple):
+    """What a node chooses: its argument `yes` where the condition holds, else `no`."""
+
+    condition: Symbol
+    yes: Symbol
+    no: Symbol
+
+
+def choice(s: Symbol) -> Choice | None:
+    """The choice that `where`, `minimum` and `maximum` make; None for nodes that compute."""
+    if s.op == "where":
+        return Choice(*s.args)
+    if s.op in ("minimum", "maximum"):
+        a, b = s.args
+        return Choice(binary_node("lt", b, a) if s.op == "minimum" else binary_node("lt", a, b), b, a)
+    return None
+
+
+def partials(s: Symbol) -> list[tuple[Symbol, Any]]:
+    """The arguments of a node that computes, and its derivative with respect to each; none where that is zero."""
     if s.op in ("loop", "pick"):
         raise ValueError("a rolled loop has no derivative of its own; call kinloop.scalar.unrolled first")
     rule = RULES.get(s.op)
     if rule is None:  # inputs, constants, truth values, floor
-        return [0.0] * len(s.args)
-    return rule(s, known(s.args[0]), known(s.args[1]) if len(s.args) > 1 else None)
+        return []
+    return list(zip(s.args, rule(s, known(s.args[0]), known(s.args[1]) if len(s.args) > 1 else None), strict=True))
 
 
 def jvp(outputs: Array, inputs: Vector, directions: Vector) -> Array:
@@ -59,9 +79,12 @@ def jvp(outputs: Array, inputs: Vector, directions: Vector) -> Array:
         if s.index in tangent or not any(a.index in tangent for a in s.args):
             continue
         total: Any = 0.0
-        for argument, slope in zip(s.args, partials(s), strict=True):
-            if argument.index in tangent:
-                total = total + slope * tangent[argument.index]
+        if (chosen := choice(s)) is not None:
+            total = fn.where(chosen.condition, tangent.get(chosen.yes.index, 0.0), tangent.get(chosen.no.index, 0.0))
+        else:
+            for argument, slope in partials(s):
+                if argument.index in tangent:
+                    total = total + slope * tangent[argument.index]
         if isinstance(total, Symbol) or total != 0:
             tangent[s.index] = total
     out = np.zeros(np.shape(outputs), dtype=object)
@@ -72,21 +95,75 @@ def jvp(outputs: Array, inputs: Vector, directions: Vector) -> Array:
 
 
 def vjp(outputs: Vector, inputs: Vector, weights: Vector) -> Array:
-    """Gradient of sum(weights * outputs) with respect to `inputs` (reverse mode)."""
+    """Gradient of sum(weights * outputs) with respect to `inputs` (reverse mode).
+
+    Adjoints of nodes that only one branch of a choice needs mean nothing where the other one is taken (a slope may be
+    infinite there); they become zero where they leave the branch.
+    """
+    nodes = reachable(outputs)
+    cases = _cases([*outputs, *inputs], nodes)
     adjoint: dict[int, Any] = {}
     for x, w in zip(outputs, weights, strict=True):
         if isinstance(x, Symbol):
             adjoint[x.index] = adjoint.get(x.index, 0.0) + w
-    for s in reversed(reachable(outputs)):
+    for s in reversed(nodes):
         bar = adjoint.get(s.index, 0.0)
         if not s.args or (not isinstance(bar, Symbol) and bar == 0):
             continue
-        for argument, slope in zip(s.args, partials(s), strict=True):
-            adjoint[argument.index] = adjoint.get(argument.index, 0.0) + bar * slope
+        if (chosen := choice(s)) is not None:
+            parts = [(chosen.yes, bar), (chosen.no, bar)]
+        else:
+            parts = [(argument, bar * slope) for argument, slope in partials(s)]
+        for (argument, part), left in zip(parts, _edges(s, cases[s.index]), strict=True):
+            for condition, holds in sorted(left - cases[argument.index]):
+                node = s.graph.nodes[condition]
+                part = fn.where(node, part, 0.0) if holds else fn.where(node, 0.0, part)
+            adjoint[argument.index] = adjoint.get(argument.index, 0.0) + part
     out = np.zeros(len(inputs), dtype=object)
     for k, x in enumerate(inputs):
         out[k] = adjoint.get(x.index, 0.0)
     return out
+
+
+def _cases(ends: Vector, nodes: Sequence[Symbol]) -> dict[int, frozenset[Case]]:
+    """Of every node, the conditions without which its adjoint is zero; none of the `ends`, where adjoints are read."""
+    found: dict[int, frozenset[Case]] = {x.index: frozenset() for x in ends if isinstance(x, Symbol)}
+    for s in reversed(nodes):
+        if s.index not in found:  # only conditions need it: it has no adjoint
+            continue
+        here = found[s.index]
+        for argument, there in zip(_followed(s), _edges(s, here), strict=True):
+            before = found.get(argument.index)
+            found[argument.index] = there if before is None else _either(s.graph, before, there)
+    return found
+
+
+def _either(graph: Graph, a: frozenset[Case], b: frozenset[Case]) -> frozenset[Case]:
+    """What holds where all of `a` holds or all of `b`."""
+    common, (left, right) = a & b, (a - b, b - a)
+    if not left or not right or left == {(condition, not holds) for condition, holds in right if len(right) == 1}:
+        return common
+    either = fn.logical_or(*(reduce(fn.logical_and, _conditions(graph, cases)) for cases in (left, right)))
+    return common | {(either.index, True)}
+
+
+def _conditions(graph: Graph, cases: frozenset[Case]) -> list[Symbol]:
+    """Cases as symbols that are true in them."""
+    return [graph.nodes[k] if holds else fn.logical_not(graph.nodes[k]) for k, holds in sorted(cases)]
+
+
+def _followed(s: Symbol) -> Sequence[Symbol]:
+    """The arguments that a node has slopes for."""
+    chosen = choice(s)
+    return (chosen.yes, chosen.no) if chosen else s.args if s.op in RULES else ()
+
+
+def _edges(s: Symbol, cases: frozenset[Case]) -> list[frozenset[Case]]:
+    """Conditions under which each of a node's slopes counts, in the order of `_followed`."""
+    chosen = choice(s)
+    if chosen is None:
+        return [cases] * len(_followed(s))
+    return [cases | {(chosen.condition.index, holds)} for holds in (True, False)]
 
 
 def jacobian(outputs: Array, inputs: Vector, mode: str | None = None) -> Array:

@@ -49,6 +49,11 @@ class Function:
         count["total"] = sum(count.values())
         return count
 
+    def named(self, *args: Any) -> dict[str, Array]:
+        """Outputs by name, as a call gives them."""
+        results = self(*args)
+        return dict(zip(self.outputs, results if len(self.outputs) != 1 else (results,), strict=True))
+
     def __call__(self, *args: Any) -> Any:
         """Outputs for the given inputs, each a sequence of numbers, symbols or equal-shaped batches."""
         if len(args) != len(self.inputs):

@@ -17,7 +17,7 @@ from kinloop.algorithms.trees.forward_derivatives import forward_dynamics_deriva
 from kinloop.algorithms.witnesses import graph_derivatives
 from kinloop.clusters.framing import framed
 from kinloop.model.random import KINDS
-from tests.helpers import State, mechanism_of, relative, state_of
+from tests.helpers import State, comfortable, differences, relative
 
 BOTH = {
     "inverse": (inverse_dynamics_derivatives, graph_derivatives.inverse_dynamics_derivatives, cluster_rnea),
@@ -30,15 +30,6 @@ def size(blocks: tuple[np.ndarray, ...]) -> float:
     return max((float(np.max(np.abs(x), initial=0.0)) for x in blocks), default=0.0)
 
 
-def comfortable(kind: str, seed: int) -> State:
-    """A state of a small random mechanism of a kind, far enough from singular ones for differences to say something."""
-    for k in range(20):
-        s = state_of(mechanism_of(seed + k, kind))
-        if s is not None and s.cond < 1e4 and 0 < s.tree.nv < 12:
-            return s
-    raise AssertionError(f"no comfortable state of kind {kind}")
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", BOTH)
 def test_the_recursion_agrees_with_the_graph_on_every_kind_of_cluster(name, kind):
@@ -48,11 +39,6 @@ def test_the_recursion_agrees_with_the_graph_on_every_kind_of_cluster(name, kind
     found, expected = ours(s.tree, s.q, s.v, x, s.f_ext), witness(s.tree, s.q, s.v, x, s.f_ext)
     for one, other in zip(found, expected, strict=True):
         assert relative(one, other, scale=size(expected)) <= 1e-12 * max(1.0, 1e-3 * s.cond), s.name
-
-
-def differences(f: Callable[[float], np.ndarray], h: float) -> np.ndarray:
-    """f'(0) by central differences of order 4."""
-    return (8.0 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12.0 * h)
 
 
 @pytest.mark.parametrize("kind", KINDS)
