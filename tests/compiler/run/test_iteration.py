@@ -116,3 +116,20 @@ def test_one_table_serves_all_rows_and_what_is_not_asked_for_is_not_written(pend
     pendulum.advance(stepping, 20)
     alone = pendulum.iterate([0.3, 0.0], controls[0], [1.0], steps=20, feedback=feedback, stepped=("u",))
     assert np.array_equal(stepping.arrays["x"], np.tile(alone["x_next"], (5, 1)))
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 19])
+def test_states_of_any_size_are_fed_back_whole(size):
+    """Slots are copied several at a time, what is left one by one; those beside them keep what they have."""
+
+    def step(before, x, behind):
+        return {"x_next": np.roll(x, 1) + 1.0, "seen": np.array([before[0], *x[-2:], behind[0]])}
+
+    kernel = compile_function(sc.trace(step, {"before": 1, "x": size, "behind": 1}), cache=False)
+    x, beside = np.random.default_rng(size).normal(size=(5, size)), np.arange(5.0)[:, None]
+    out = kernel.iterate(beside, x, -beside, steps=23, feedback={"x": "x_next"}, every=7)
+    path = [x]
+    for _ in range(23):
+        path.append(np.roll(path[-1], 1, axis=1) + 1.0)
+    seen = [np.hstack([beside, path[k][:, -2:], -beside]) for k in (6, 13, 20)]
+    assert np.array_equal(out["x_next"], path[-1]) and np.array_equal(out["seen"], np.stack(seen, axis=1))

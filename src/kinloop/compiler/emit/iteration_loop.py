@@ -9,9 +9,12 @@ then for every output the input slot it is fed back to, -1 for none.
 from __future__ import annotations
 
 from kinloop.compiler.emit.array_table import entry, read_rows, write_rows
-from kinloop.compiler.emit.ir import Module, Writer
+from kinloop.compiler.emit.ir import Module, Value, Writer
 from kinloop.compiler.emit.kernel_layout import Array, Layout
 from kinloop.compiler.emit.stages import run_stages
+
+AT_ONCE = 8
+"""Slots that are fed back at a time."""
 
 
 def write_iterate(module: Module, layout: Layout) -> None:
@@ -51,13 +54,22 @@ def _write_feed(module: Module, layout: Layout) -> None:
             w.call("void", "give", f"ptr {target}", "i64 %n", f"ptr {source}")
             w.ret()
             return
-        with w.count(0, "%n") as slot:
-            source, target = (
-                w.offset("%scratch", w.integer("add", first, slot.index), vector.type)
-                for first in ("%source", "%target")
-            )
-            w.store(vector.type, w.load(vector.type, source, vector.align), target, vector.align)
+        whole = w.integer("and", "%n", -AT_ONCE)
+        _copy(w, layout, 0, whole, AT_ONCE)
+        _copy(w, layout, whole, "%n", 1)
         w.ret()
+
+
+def _copy(w: Writer, layout: Layout, start: Value, stop: Value, at_once: int) -> None:
+    """Slots from `start` to `stop` behind %source to those behind %target, some at a time."""
+    T, align, size = layout.vector.type, layout.vector.align, layout.vector.size
+    with w.count(start, stop, at_once) as slot:
+        source, target = (
+            w.offset("%scratch", w.integer("add", first, slot.index), T) for first in ("%source", "%target")
+        )
+        values = [w.load(T, w.offset(source, k * size), align) for k in range(at_once)]
+        for k, x in enumerate(values):
+            w.store(T, x, w.offset(target, k * size), align)
 
 
 def _write_iterate(module: Module, layout: Layout) -> None:
@@ -70,10 +82,11 @@ def _write_iterate(module: Module, layout: Layout) -> None:
         with w.count("%start", "%stop", layout.lanes, at_least_once=True) as group:
             row, left = f"i64 {group.index}", f"i64 {w.integer('sub', '%stop', group.index)}"
             w.call("i64", "load_group", row, last, "ptr %table", "ptr %scratch")
-            with w.count(0, "%steps", at_least_once=True) as step:
+            carry = [("i64", "%every"), ("i64", 0)]  # steps until the next record, records so far
+            with w.count(0, "%steps", carry=carry, at_least_once=True) as step:
                 _read_stepped(w, layout, steps, step.index, row, last)
                 run_stages(w, layout)
-                _record(w, layout, steps, step.index, row, left)
+                step.following = _record(w, layout, steps, step.carried, row, left)
                 for array, slot in zip(layout.wanted, slots, strict=True):
                     with w.when(w.compare("sge", slot, 0)):
                         spots = (f"i64 {array.slot}", f"i64 {slot}", f"i64 {array.size}")
@@ -94,13 +107,13 @@ def _read_stepped(w: Writer, layout: Layout, steps: list[str], step: str, row: s
             w.call("void", f"in{array.place}", row, last, "ptr %table", "ptr %scratch", f"i64 {offset}")
 
 
-def _record(w: Writer, layout: Layout, steps: list[str], step: str, row: str, left: str) -> None:
-    """Outputs that are recorded, after every `every` steps."""
-    done = w.integer("add", step, 1)
-    due = w.compare("eq", w.integer("urem", done, "%every"), 0)
-    record = w.integer("sub", w.integer("udiv", done, "%every"), 1)
-    for array in layout.wanted:
-        recorded = w.compare("ne", steps[array.place], 0)
-        with w.when(w.integer("and", recorded, due, "i1")):
-            offset = w.integer("mul", record, steps[array.place])
-            w.call("void", f"out{array.place}", row, left, "ptr %table", "ptr %scratch", f"i64 {offset}")
+def _record(w: Writer, layout: Layout, steps: list[str], carried: list[str], row: str, left: str) -> list[Value]:
+    """Outputs that are recorded, after every `every` steps; what the next step has to know of it."""
+    wait, record = w.integer("sub", carried[0], 1), carried[1]
+    with w.when(w.compare("eq", wait, 0)) as branch:
+        for array in layout.wanted:
+            with w.when(w.compare("ne", steps[array.place], 0)):
+                offset = w.integer("mul", record, steps[array.place])
+                w.call("void", f"out{array.place}", row, left, "ptr %table", "ptr %scratch", f"i64 {offset}")
+        following = w.integer("add", record, 1)
+    return [branch.merge("i64", "%every", wait), branch.merge("i64", following, record)]
