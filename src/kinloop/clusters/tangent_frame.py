@@ -126,6 +126,7 @@ def _cross_product(A: Array, rest: list[Any], N: Array, columns: list[int], rank
 
 def _reflections(A: Array, rest: list[Any], N: Array, columns: list[int], rank: int) -> tuple[Array, list[Any]]:
     """Householder's reflections, row by row; the largest row first where there are more rows than rank."""
+    turns: list[tuple[Array, Any]] = []
     for a in range(rank):
         if len(A) > rank:
             _largest_first(A, rest, a)
@@ -133,17 +134,40 @@ def _reflections(A: Array, rest: list[Any], N: Array, columns: list[int], rank: 
         for c in range(a + 1, len(A)):
             A[c, a:] = A[c, a:] - w * (factor * _dot(A[c, a:], w))
         A[a, a] = diagonal
-        turned = columns[a:]
-        for i in range(len(N)):
-            if any(_there(N[i, j]) for j in turned):
-                N[i, turned] = N[i, turned] - (factor * _dot(N[i, turned], w)) * w
+        turns.append((np.array([*[0.0] * a, *w], dtype=object), factor))
     z: list[Any] = []
     for a in range(rank):
         left = rest[a]
         for c in range(a):
             left = left - A[a, c] * z[c]
         z.append(left * A[a, a] * (1.0 / (A[a, a] * A[a, a] + TINY * TINY)) if _there(left) else 0.0)
-    return _combined(N, columns[:rank], np.array(z, dtype=object)), [sc.abs(A[a, a]) for a in range(rank)]
+    units = np.eye(len(columns))[rank:]
+    smallest = np.array([*z, *[0.0] * len(units)], dtype=object)
+    step, *kept = _turned(N, columns, turns, [smallest, *units])
+    for j, column in zip(columns[rank:], kept, strict=True):
+        N[:, j] = column
+    return step, [sc.abs(A[a, a]) for a in range(rank)]
+
+
+def _turned(N: Array, columns: list[int], turns: list[tuple[Array, Any]], vectors: Sequence[Any]) -> list[Array]:
+    """N Q y for vectors y over the columns, Q = Q_1 Q_2 ... of the reflections Q_k = 1 - c_k w_k w_k^T.
+
+    Q y = y - t_1 w_1 - t_2 w_2 - ..., from the last on t_k = c_k w_k . (y - t_k+1 w_k+1 - ...): products of the w_k
+    with each other and with N serve all y.
+    """
+    along = [_combined(N, columns, w) for w, _ in turns]
+    out = []
+    for y in vectors:
+        found, t = _combined(N, columns, np.array(y, dtype=object)), {}
+        for k in reversed(range(len(turns))):
+            w, factor = turns[k]
+            part = _dot(w, y)
+            for m, other in t.items():
+                part = part - other * _dot(w, turns[m][0])
+            t[k] = factor * part
+            found = found - t[k] * along[k]
+        out.append(found)
+    return out
 
 
 def _largest_first(A: Array, rest: list[Any], a: int) -> None:

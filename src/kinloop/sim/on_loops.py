@@ -16,38 +16,54 @@ from kinloop.algorithms.trees.kinematics import scatter
 from kinloop.clusters import Cluster, ClusterTree, Embedding
 from kinloop.clusters.closing import TOLERANCE
 from kinloop.clusters.newton import SMALL_CORRECTION, corrected
-from kinloop.clusters.tangent_frame import TangentFrame
+from kinloop.clusters.tangent_frame import TangentFrame, plain
 from kinloop.scalar import Array
 
 OPEN = 5e-14
 """Loops that are open by less [m, rad] may stay so for a step, away from singular configurations."""
 
 
-def closed(tree: ClusterTree, q: Array, when: Any = True) -> tuple[Array, Any]:
-    """q after one round of Newton's method, and the size of its correction [m, rad]; loops only where `when` holds.
+def closed(tree: ClusterTree, q: Array, when: Any = True, rounds: int = 1) -> tuple[Array, Any]:
+    """q after Newton's method, and the size of its last correction [m, rad]; loops only where `when` holds.
 
-    Rows that no correction has to satisfy, because they follow from others, count where they do not follow: beyond
-    `closing.TOLERANCE` the size is at least what they are open by.
+    There are so many rounds at most; a tiny correction is the last. Rows that no correction has to satisfy, because
+    they follow from others, count where they do not follow: beyond `closing.TOLERANCE` the size is at least what they
+    are open by.
     """
     for c in tree:
         if c.parts and not c.bends:
             q = corrected(tree, c, q).q
-    loops = [c for c in tree if c.bends]
+    top, loops, moving = tree.top, [c for c in tree if c.bends], _moving(tree)
     if not loops:
-        return tree.top.normalized(q), 0.0
+        return top.normalized(q), 0.0
 
     def body(carry: Array, given: Array) -> Array:
-        q, size = carry[:-1], 0.0
+        own, size = plain(np.array(carry[:-1], dtype=object)), 0.0
+        q = top.neutral().astype(own.dtype)
+        q[moving] = own
         for c in loops:
             q, step, phi, _ = corrected(tree, c, q)
             size = sc.largest(list(step), size)
             apart = sc.largest([phi[r] for r in redundant_rows(c)])
             size = sc.where(apart > TOLERANCE, sc.maximum(size, apart), size)
-        return np.array([*tree.top.normalized(q), size])
+        return np.array([*top.normalized(q)[moving], size], dtype=object)
 
-    start = np.array([*q, 0.0])
-    end = body(start, start[:0]) if when is True else sc.repeat(1, body, start, (), when, usual=0)
-    return end[:-1], end[-1]
+    start = np.array([*q[moving], 0.0], dtype=object)
+    if when is True and rounds == 1:
+        end = body(start, start[:0])
+    else:
+        usual = 1 if when is True else 0
+        end = sc.repeat(rounds, body, start, (), when, lambda x: x[-1] <= SMALL_CORRECTION, usual)
+    out = q.astype(object)
+    out[moving] = end[:-1]
+    return plain(out), end[-1]
+
+
+def _moving(tree: ClusterTree) -> list[int]:
+    """Positions that closing moves: those of loops, and those that have a length to keep, as quaternions do."""
+    top, looped = tree.top, {i for c in tree if c.bends for i in c.bodies}
+    own = [top.q_of[i] for i, kind in enumerate(top.types) if i in looped or kind.nq > kind.nv]
+    return [k for part in own for k in range(part.start, part.stop)]
 
 
 def redundant_rows(c: Cluster) -> list[int]:
@@ -62,11 +78,7 @@ def closed_twice(tree: ClusterTree, q: Array, slack: Any = None) -> tuple[Array,
 
     The first is taken where a row of a loop is open by more than `slack`, if that is given.
     """
-    q, size = closed(tree, q, True if slack is None else opening(tree, q) > slack)
-    if not any(c.bends for c in tree):
-        return q, size
-    again, last = closed(tree, q, size > SMALL_CORRECTION)
-    return again, sc.where(size > SMALL_CORRECTION, last, size)
+    return closed(tree, q, True if slack is None else opening(tree, q) > slack, rounds=2)
 
 
 def opening(tree: ClusterTree, q: Array) -> Any:
