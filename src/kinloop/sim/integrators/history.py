@@ -141,12 +141,14 @@ def over_the_step(count: int) -> Weights:
     return weights(count, -HALF, HALF)
 
 
-def combine(w: Sequence[Any], differences: list[Array]) -> Array:
-    """sum_j w_j d_j, for as many as there are weights."""
+def combine(w: Sequence[Any], differences: list[Array], times: Any = 1.0) -> Array:
+    """sum_j w_j d_j times a number, for as many differences as there are weights."""
+    if len(differences[0]) > len(w):  # cheaper done to the weights
+        w, times = [times * a for a in w], 1.0
     out: Array = w[0] * differences[0]
     for a, d in zip(w[1:], differences[1:], strict=False):
         out = out + a * d
-    return out
+    return times * out
 
 
 def known_only(w: Sequence[Any], known: Any) -> list[Any]:
@@ -165,8 +167,9 @@ def updated(a: Array, differences: list[Array]) -> list[Array]:
 def too_rough(differences: list[Array], known: Any, qd: Array, h: Any) -> Any:
     """Whether the polynomial (1) does not follow the acceleration: its last term moves the velocity by too much."""
     count = len(differences)
-    last, first = differences[-1] * (over_the_step(count).velocity[-1] * h), differences[0] * h
-    return sc.logical_and(known >= float(count), ROUGH**2 * sc.squared([*qd, *first]) < sc.squared(last))
+    last = over_the_step(count).velocity[-1] * h
+    usual = sc.squared(qd) + (h * h) * sc.squared(differences[0])
+    return sc.logical_and(known >= float(count), ROUGH**2 * usual < (last * last) * sc.squared(differences[-1]))
 
 
 def extrapolated(differences: list[Array], known: Any) -> Array:
@@ -178,7 +181,7 @@ def coasted(
     tree: ClusterTree, q: Array, qd: Array, differences: list[Array], known: Any, w: Weights, h: Any
 ) -> tuple[Array, Array]:
     """Position, not yet closed, and velocity after a step of length h with the acceleration of `differences`."""
-    gained = with_followers(tree, h * combine(known_only(w.velocity, known), differences))
-    shift = h * qd + with_followers(tree, (h * h) * combine(known_only(w.position, known), differences))
+    gained = with_followers(tree, combine(known_only(w.velocity, known), differences, h))
+    shift = h * qd + with_followers(tree, combine(known_only(w.position, known), differences, h * h))
     shift = screwed(tree.top, shift, qd + 0.5 * gained, with_followers(tree, differences[0]), h)
     return tree.top.integrate(q, shift), qd + gained

@@ -100,7 +100,7 @@ class SemiImplicit(FixedStep):
         blind = is_blind(near, loop_speed(tree, qd), h)
         if system.bends:
             ahead = extrapolated(past.differences, past.known)
-            a, off = sc.where(blind, ahead, a), sc.where(blind, 0.0, off)
+            a, off = sc.where(blind, ahead, a), sc.where(blind, 0.0, 1.0) * off
         moved = _finish(tree, system, q, qd, past, s, here, v_free, middle, a, off, near, h)
         # implicit forces are those at the start, less what the armature takes that stands for their change
         pushed = h * joint_forces(system.drive, middle, spanning(tree, G, here), u) - extra * (moved.qd - qd)
@@ -120,7 +120,7 @@ def _count(system: System) -> int:
 def _predicted(tree: ClusterTree, system: System, q: Array, qd: Array, past: Past, h: Any) -> tuple[Array, Array]:
     """Position and spanning velocity at the middle of the step."""
     top, w = tree.top, to_the_middle(len(past.differences))
-    gained = with_followers(tree, h * combine(known_only(w.velocity, past.known), past.differences))
+    gained = with_followers(tree, combine(known_only(w.velocity, past.known), past.differences, h))
     if not system.is_smooth:
         return closed(tree, top.integrate(q, 0.5 * h * qd))[0], qd + gained
     shift = 0.5 * h * qd + with_followers(tree, _bend(past, h))
@@ -139,8 +139,7 @@ def _drift(tree: ClusterTree, system: System, past: Past, h: Any, base: Any) -> 
 def _bend(past: Past, h: Any) -> Array:
     """What accelerations add to half a step with the old velocity."""
     w = to_the_middle(len(past.differences)).position
-    out: Array = (h * h) * combine(known_only(w, past.known), past.differences)
-    return out
+    return combine(known_only(w, past.known), past.differences, h * h)
 
 
 def _at_the_middle(
