@@ -1,96 +1,103 @@
 """Accelerations before the beginning: what lets the first step have the order of all others.
 
 A row that begins has no past steps. But where forces are smooth, its equations of motion have a solution before the
-beginning too. The classical Runge-Kutta method of order 4 follows it backwards through the middles of the steps that
-would have been there, and what `history` remembers is filled from these. It is wrong by order 5 in the step length, so
-that at most three differences are worth knowing; steps that follow add the others.
+beginning too. A `Course` follows it backwards, x(-t) = x - h sum_j w_j(t) k_j with rates k_j met on the way, and what
+`history` remembers is filled from accelerations there. Steps that follow add what is left out.
+
+- Linkages: Kutta's method of order 3 goes back by two and a half steps at once, and the cubic with the states and rates
+  at both ends leads to the two middles of steps between. All is wrong by order 4 in the step length, so that at most
+  three differences are worth knowing.
+- Robots with many joints: Euler's half step, and two accelerations. The second is that of the beginning itself.
+
+Rates are those of `closed_rate` even where x is a little off the loops: there it is a smooth field too, whose solution
+from closed loops stays on them.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
+from fractions import Fraction
+from math import comb, prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.scalar import Array
-from kinloop.sim.integrators.history import Past
-from kinloop.sim.singularity import is_blind, loop_speed
-from kinloop.sim.smooth_motion import state_rate
+from kinloop.sim.integrators.history import HALF, Past, combine
+from kinloop.sim.singularity import is_blind, loop_speed, nearness
+from kinloop.sim.smooth_motion import closed_rate
 from kinloop.sim.stepper import MAX_SPEED, System
 
-STAGES = 4
-"""Evaluations in a step of the Runge-Kutta method."""
+FAR = 2.5
+"""How far back linkages go, in steps."""
 
 
-def worth_knowing(count: int) -> int:
-    """Of so many differences as are kept, those that are found: half, since the first steps find the others.
+class Course(NamedTuple):
+    """A way back: rate k is met at x - h sum_j rows[k][j] k_j; some of them are used, met so many steps back."""
 
-    Those of order 3 and higher are as small as what the method does wrong.
-    """
-    return min(3, max(1, count // 2))
+    rows: tuple[tuple[float, ...], ...]
+    used: dict[int, Fraction]
 
 
-class Backwards(NamedTuple):
-    """On the way back: the state x at the end of the last whole step, sums and the last rate of the step in progress.
+def course(count: int) -> Course:
+    """The way back where so many differences are kept."""
+    if count < 4:
+        return Course(((), (0.5,)), {0: Fraction(0), 1: HALF})
+    end = (FAR / 6, 4 * FAR / 6, FAR / 6)
+    rows = ((), (0.5 * FAR,), (-FAR, 2 * FAR), end, _between(end, 0.5), _between(end, 1.5))
+    return Course(rows, {4: HALF, 5: 3 * HALF, 3: 5 * HALF})
 
-    `met` are the accelerations at the ends of whole steps in the order of time; `stage` counts evaluations, `nearest`
-    is the smallest nearness to a singular configuration.
-    """
 
-    x: Array
-    total: Array
-    rate: Array
-    met: Array
-    stage: Any
-    nearest: Any
+def _between(end: tuple[float, ...], time: float) -> tuple[float, ...]:
+    """Hermite's cubic at a time on the way, whose far end has the row `end`: from the way, and the rates at its ends."""
+    s = time / FAR
+    way = [w * s * s * (3.0 - 2.0 * s) for w in end]
+    return (way[0] + time * (1.0 - s) ** 2, *way[1:], -time * s * (1.0 - s))
 
-    def vector(self) -> Array:
-        return np.concatenate([self.x, self.total, self.rate, self.met, np.array([self.stage, self.nearest])])
+
+def difference_weights(times: list[Fraction]) -> list[list[float]]:
+    """For each difference at the middle before the beginning, weights of accelerations at times in steps back."""
+    middles = [HALF + k for k in range(len(times))]
+    values = [[prod((m - b) / (a - b) for b in times if b != a) for a in times] for m in middles]  # Lagrange's
+    return [
+        [float(sum((-1) ** k * comb(j, k) * values[k][i] for k in range(j + 1))) for i in range(len(times))]
+        for j in range(len(times))
+    ]
 
 
 def starting_memory(
     system: System, count: int, q: Array, qd: Array, u: Array, h: Any, impulses: int
 ) -> tuple[Array, Any]:
     """A `Past` of `count` differences, as a vector, for a row that begins at (q, qd); and whether it is lost."""
-    tree, own, nq = system.tree, system.drivers, len(q)
-    size, n, found = len(q) + len(qd), len(own), worth_knowing(count)
-
-    def read(v: Array) -> Backwards:
-        x, total, rate, met = np.split(v[:-2], [size, 2 * size, 3 * size])
-        return Backwards(x, total, rate, met, v[-2], v[-1])
+    tree, own, nq, size = system.tree, system.drivers, len(q), len(q) + len(qd)
+    rows, used = course(count)
+    stages, none = len(rows), np.zeros(len(own))
 
     def body(carry: Array, given: Array) -> Array:
-        b, h, u = read(carry), given[0], given[1:]
-        whole = sc.floor(b.stage * (1.0 / STAGES))
-        stage = b.stage - STAGES * whole
-        step = sc.where(whole > 0.0, -h, -0.5 * h)
-        first, last = stage < 1.0, stage > 2.5
-        ahead = sc.where(first, 0.0, sc.where(last, 1.0, 0.5))
-        at = b.x + (ahead * step) * b.rate
-        (dq, dqd), near = state_rate(tree, system.drive, (at[:nq], at[nq:]), u)
-        rate = np.concatenate([dq, dqd])
-        total = sc.where(first, rate, b.total + sc.where(last, 1.0, 2.0) * rate)
-        x = sc.where(last, b.x + (step * (1.0 / 6.0)) * total, b.x)
-        met = sc.where(first, np.concatenate([dqd[own], b.met[: (found - 1) * n]]), b.met)
-        return Backwards(x, total, rate, met, b.stage + 1.0, sc.minimum(b.nearest, near)).vector()
+        """Carried are the rates, the last one first, how many were met, and the smallest nearness."""
+        rates, stage, nearest = carry[:-2], carry[-2], carry[-1]
+        h, x, u = given[0], given[1 : 1 + size], given[1 + size :]
+        for back in range(1, stages):  # the rate met so many evaluations before
+            w = [row[k - back] if 0 <= k - back < len(row) else 0.0 for k, row in enumerate(rows)]
+            x = x - (h * _at_stage(w, stage)) * rates[(back - 1) * size : back * size]
+        dq, dqd = closed_rate(tree, system.drive, (x[:nq], x[nq:]), u)
+        near = sc.minimum(nearest, nearness(tree, x[:nq]))
+        return np.concatenate([dq, dqd, rates[:-size], np.array([stage + 1.0, near])])
 
-    zeros = np.zeros(size)
-    start = Backwards(np.concatenate([q, qd]), zeros, zeros, np.zeros(found * n), 0.0, 1.0).vector()
-    end = read(sc.repeat(found * STAGES + 1, body, start, np.array([h, *u])))
-    past = _differences(end.met, found, n)
-    lost = is_blind(end.nearest, loop_speed(tree, qd), h)
-    lost = sc.logical_or(lost, sc.logical_not(h * h * sc.squared(end.met) < MAX_SPEED**2))  # a nan is lost too
-    known = sc.where(lost, 0.0, float(found))
-    past = [sc.where(lost, np.zeros(n), d) for d in past] + [np.zeros(n)] * (count - found)
+    start = np.array([*np.zeros(stages * size), 0.0, 1.0])
+    end = sc.repeat(stages, body, start, np.array([h, *q, *qd, *u]))
+    met = [end[(stages - k) * size - len(qd) : (stages - k) * size][own] for k in used]
+    lost = is_blind(end[-1], loop_speed(tree, qd), h)
+    lost = sc.logical_or(lost, sc.logical_not(h * h * sc.squared(np.concatenate(met)) < MAX_SPEED**2))  # a nan too
+    found = [sc.where(lost, none, combine(w, met)) for w in difference_weights(list(used.values()))]
+    known = sc.where(lost, 0.0, float(len(found)))
+    past = [*found, *[none] * (count - len(found))]
     return Past(past, known, np.array([h, *u]), np.zeros(impulses)).vector(), lost
 
 
-def _differences(met: Array, count: int, n: int) -> list[Array]:
-    """Backward differences of accelerations in the order of time, at the last of them."""
-    values, out = [met[k * n : (k + 1) * n] for k in range(count)], []
-    while values:
-        out.append(values[-1])
-        values = [b - a for a, b in pairwise(values)]
+def _at_stage(values: list[float], stage: Any) -> Any:
+    """The value of this stage."""
+    out: Any = values[-1]
+    for k in reversed(range(len(values) - 1)):
+        out = sc.where(stage < k + 0.5, values[k], out)
     return out
