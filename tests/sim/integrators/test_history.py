@@ -8,9 +8,12 @@ from math import comb
 import numpy as np
 import pytest
 
+from kinloop import scalar as sc
+from kinloop.compiler import compile_function
 from kinloop.sim import Simulator
 from kinloop.sim.integrators.history import (
     Past,
+    carried_on,
     combine,
     extrapolated,
     known_only,
@@ -67,6 +70,24 @@ def test_differences_follow_a_polynomial():
             assert extrapolated(d, known)[0] == there, "a cubic is known from four values on"
     assert extrapolated(updated(a(0), d)[:4], 1.0)[0] == a(0)[0], "nothing but the last value is known after a jump"
     assert known_only([1.0, 2.0, 3.0], 2.0) == [1.0, 2.0, 0.0] and known_only([1.0, 2.0], 0.0) == [1.0, 0.0]
+
+
+def test_where_accelerations_are_lost_those_before_carry_on():
+    """On numbers and in a kernel, where some rows are blind and some are not."""
+
+    def choose(a, d, known, blind):
+        return {"a": carried_on(a, [d[:2], d[2:4], d[4:]], known[0], blind[0] > 0.5)}
+
+    rng = np.random.default_rng(3)
+    a, d, blind = rng.normal(size=(7, 2)), rng.normal(size=(7, 6)), np.array([[0.0], [1.0]] * 3 + [[0.0]])
+    known = np.array([3.0, 3.0, 2.0, 2.0, 1.0, 1.0, 3.0])[:, None]
+    kernel = compile_function(sc.trace(choose, {"a": 2, "d": 6, "known": 1, "blind": 1}), cache=False)
+    for row, found in enumerate(kernel(a, d, known, blind)):
+        sums = np.cumsum(d[row].reshape(3, 2), axis=0)[int(known[row, 0]) - 1]
+        np.testing.assert_allclose(found, sums if blind[row, 0] else a[row], rtol=1e-14)
+        numbers = choose(a[row], d[row], known[row], blind[row])["a"]
+        assert numbers.dtype == float
+        np.testing.assert_allclose(found, numbers, rtol=1e-14)
 
 
 def test_a_memory_is_forgotten_where_something_else_was_held():

@@ -7,11 +7,12 @@ import pytest
 
 import kinloop as kl
 from kinloop.sim import Simulator
+from kinloop.sim.integrators.history import HALF
 from kinloop.sim.integrators.semi_implicit import ORDER, ORDER_ELSE, order
-from kinloop.sim.integrators.starting import worth_knowing
+from kinloop.sim.integrators.starting import course, difference_weights
 from tests.sim.mechanisms import parallelograms, started, turned
 
-FOUND = worth_knowing(ORDER - 1)
+FOUND = len(course(ORDER - 1).used)
 """Differences that linkages begin with."""
 
 
@@ -78,12 +79,35 @@ def test_trees_begin_without(name):
 
 
 def test_robots_with_many_joints_begin_with_less():
-    """Half of what is kept: energies stay from the first step on."""
-    assert (FOUND, worth_knowing(ORDER_ELSE - 1), worth_knowing(1)) == (3, 1, 1)
+    """Two accelerations: energies stay from the first step on."""
+    assert (FOUND, len(course(ORDER_ELSE - 1).used)) == (3, 2)
     robot = kl.robots.load("stewart")
     sim = Simulator(robot, 1e-3, limits=False)
     assert order(sim.engine.system) == ORDER_ELSE and sim.engine.start is not None
     q, v = robot.random_state(2)
     run = sim.rollout(q, 3.0 * v, steps=500, record=("energy", "kinetic_energy"))
     begin = robot.kinetic_energy(q, 3.0 * v) + robot.potential_energy(q)
-    assert np.max(np.abs(run.energy - begin)) < 5e-7 * np.max(run.kinetic_energy)  # 9e-6 without any
+    assert np.max(np.abs(run.energy - begin)) < 5e-8 * np.max(run.kinetic_energy)  # 9e-6 without any
+
+
+@pytest.mark.parametrize("count", [ORDER - 1, ORDER_ELSE - 1])
+def test_the_way_back_goes_where_it_says_and_is_of_the_stated_order(count):
+    """x' = x from 1 on: rate k is met at exp(-t) at its time, and is wrong by the order that the docstring states."""
+    rows, used = course(count)
+    for h in (1e-2, 1e-3):
+        rates: list[float] = []
+        for row in rows:
+            rates.append(1.0 - h * float(np.dot(row, rates[: len(row)])))
+        order = 4 if count == ORDER - 1 else 2
+        assert max(abs(rates[k] - np.exp(-h * float(t))) for k, t in used.items()) < 2.0 * h**order
+        assert all(abs(sum(rows[k]) - float(t)) < 1e-15 for k, t in used.items())
+
+
+def test_differences_of_polynomials_are_exact():
+    for times in ([HALF, 3 * HALF, 5 * HALF], [0 * HALF, HALF], [0 * HALF, HALF, 3 * HALF]):
+        polynomials = [lambda t: 1.0, lambda t: 0.3 - t, lambda t: t * t - 2.0 * t][: len(times)]
+        for a in polynomials:
+            values = [a(-float(t)) for t in times]
+            middles = [a(-0.5 - k) for k in range(len(times))]
+            want = [np.diff(middles[::-1], n=j)[-1] for j in range(len(times))]
+            np.testing.assert_allclose(np.array(difference_weights(times)) @ values, want, atol=1e-14)

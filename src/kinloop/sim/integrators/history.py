@@ -25,6 +25,7 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
+from kinloop.clusters.tangent_frame import plain
 from kinloop.scalar import Array
 from kinloop.sim.on_loops import with_followers
 from kinloop.sim.turning_axes import screwed
@@ -175,6 +176,13 @@ def too_rough(differences: list[Array], known: Any, qd: Array, h: Any) -> Any:
 def extrapolated(differences: list[Array], known: Any) -> Array:
     """The acceleration at the next middle, c_j(1) = 1."""
     return combine(known_only([1.0] * len(differences), known), differences)
+
+
+def carried_on(a: Array, differences: list[Array], known: Any, blind: Any) -> Array:
+    """a, but where `blind` holds the acceleration `extrapolated`, which a kernel computes only where a row wants it."""
+    ahead = extrapolated(differences, known)
+    out = sc.repeat(1, lambda carry, given: given, a, ahead, blind, lambda carry: True, usual=0)
+    return plain(np.array(out, dtype=object))
 
 
 def coasted(

@@ -29,9 +29,9 @@ from kinloop.sim.actuators import implicit_armature, joint_forces, with_armature
 from kinloop.sim.integrators.fixed_step import FixedStep
 from kinloop.sim.integrators.history import (
     Past,
+    carried_on,
     coasted,
     combine,
-    extrapolated,
     known_only,
     over_the_step,
     read_past,
@@ -99,8 +99,7 @@ class SemiImplicit(FixedStep):
         off = qd_mid - spanning(tree, G, coordinates(tree, base, qd_mid))
         blind = is_blind(near, loop_speed(tree, qd), h)
         if system.bends:
-            ahead = extrapolated(past.differences, past.known)
-            a, off = sc.where(blind, ahead, a), sc.where(blind, 0.0, 1.0) * off
+            a, off = carried_on(a, past.differences, past.known, blind), sc.where(blind, 0.0, 1.0) * off
         moved = _finish(tree, system, q, qd, past, s, here, v_free, middle, a, off, near, h)
         # implicit forces are those at the start, less what the armature takes that stands for their change
         pushed = h * joint_forces(system.drive, middle, spanning(tree, G, here), u) - extra * (moved.qd - qd)
