@@ -10,6 +10,7 @@ from kinloop import scalar as sc
 from kinloop.algorithms.trees.kinematics import still
 from kinloop.clusters import conditioning, loop_errors, random_closed
 from kinloop.clusters.framing import framed
+from kinloop.compiler import compile_function
 from kinloop.sim import on_loops
 
 WELL = 1e2
@@ -99,3 +100,30 @@ def test_traced_closing_does_what_numbers_do():
         start = top.integrate(q, 1e-4 * r.rng.normal(size=top.n_spanning))
         traced = sc.trace(lambda q, tree=tree: on_loops.closed_twice(tree, q)[0], {"q": top.nq})
         assert_agree(traced(start), on_loops.closed_twice(tree, start)[0], cond=1e4, what=r.name)
+
+
+def test_closing_moves_loops_of_rows_that_want_it_and_nothing_else():
+    """In a kernel, side by side with rows that do not want it: all that has no loop keeps its bits, quaternions one."""
+    robot = kl.robots.load("tello")
+    tree, top = framed(robot.tree), robot.tree.top
+    looped = {k for c in tree if c.bends for i in c.bodies for k in range(top.q_of[i].start, top.q_of[i].stop)}
+    q, _ = robot.random_state(3)
+    rows = q + 1e-7 * np.random.default_rng(3).normal(size=(7, top.nq))
+    wants = np.array([1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0])[:, None]
+
+    def close(q, want):
+        found, size = on_loops.closed(tree, q, want[0] > 0.5, rounds=2)
+        return {"q_on": found, "size": np.array([size])}
+
+    kernel = compile_function(sc.trace(close, {"q": top.nq, "want": 1}), cache=False)
+    found, size = kernel(rows, wants)
+    base = range(top.q_of[0].start, top.q_of[0].stop)
+    rest = [k for k in range(top.nq) if k not in looped and k not in base]
+    driven = on_loops.closed(tree, rows[1], False)[0]  # gears and belts follow in all rows
+    assert looped and rest and np.array_equal(found[1], driven) and size[1, 0] == 0.0
+    for k, want in enumerate(wants[:, 0]):
+        alone, last = on_loops.closed(tree, rows[k], bool(want), rounds=2)
+        np.testing.assert_allclose(found[k], alone, rtol=0, atol=1e-14)
+        assert (worst(tree, found[k]) < 1e-12) == bool(want) and bool(last) == bool(want)
+        np.testing.assert_array_equal(found[k, rest], on_loops.closed(tree, rows[k], False)[0][rest])
+        assert not want or abs(np.linalg.norm(found[k, base[3:]]) - 1.0) < 1e-15

@@ -158,7 +158,8 @@ def _turned(N: Array, columns: list[int], turns: list[tuple[Array, Any]], vector
     along = [_combined(N, columns, w) for w, _ in turns]
     out = []
     for y in vectors:
-        found, t = _combined(N, columns, np.array(y, dtype=object)), {}
+        found = _combined(N, columns, np.array(y, dtype=object))
+        t: dict[int, Any] = {}
         for k in reversed(range(len(turns))):
             w, factor = turns[k]
             part = _dot(w, y)

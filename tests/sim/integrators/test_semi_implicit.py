@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import kinloop as kl
+from kinloop import scalar as sc
 from kinloop.sim import Plane, Simulator
-from kinloop.sim.integrators.semi_implicit import ORDER_ELSE, SemiImplicit
+from kinloop.sim.integrators.semi_implicit import ORDER_ELSE, SemiImplicit, order
+from kinloop.sim.stepper import Stepper
 from tests.sim.mechanisms import RECORD, box_on, drift, free_box, level, on_fixed_base, pendulum, started
 
 G = 9.81
@@ -131,3 +133,19 @@ def test_contact_that_is_far_changes_nothing():
     v = np.array([3.0, -2.0, 1.0, 0.5, 0.0, 1.0])
     a, b = (sim.rollout(level(1.0), v, steps=200) for sim in (free, over))
     np.testing.assert_allclose(a.q, b.q, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize(("name", "most"), [("four_bar", 612), ("six_bar", 1476), ("tello", 8142)])
+def test_a_step_and_a_beginning_cost_what_they_are_measured_at(name, most):
+    """In operations. A beginning counts its evaluations of the dynamics: six in linkages, two in robots."""
+    sim = Simulator(kl.robots.load(name), 1e-3, limits=False)
+    system, stepper = sim.engine.system, Stepper(sim.engine.system, SemiImplicit())
+    sizes = stepper.inputs()
+    step = sc.trace(stepper, sizes).operations["total"]
+    assert step <= most
+
+    def start(q, qd, u, h):
+        return {"memory": SemiImplicit().starting_memory(system, q, qd, u, h[0])[0]}
+
+    beginning = sc.trace(start, {name: sizes[name] for name in ("q", "qd", "u", "h")}).operations["total"]
+    assert beginning < (1.6 if order(system) == ORDER_ELSE else 3.8) * step

@@ -82,7 +82,8 @@ def _write_iterate(module: Module, layout: Layout) -> None:
         with w.count("%start", "%stop", layout.lanes, at_least_once=True) as group:
             row, left = f"i64 {group.index}", f"i64 {w.integer('sub', '%stop', group.index)}"
             w.call("i64", "load_group", row, last, "ptr %table", "ptr %scratch")
-            carry = [("i64", "%every"), ("i64", 0)]  # steps until the next record, records so far
+            # steps until the next record, records so far
+            carry: list[tuple[str, Value]] = [("i64", "%every"), ("i64", 0)]
             with w.count(0, "%steps", carry=carry, at_least_once=True) as step:
                 _read_stepped(w, layout, steps, step.index, row, last)
                 run_stages(w, layout)

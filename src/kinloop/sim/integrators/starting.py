@@ -49,7 +49,7 @@ def course(count: int) -> Course:
 
 
 def _between(end: tuple[float, ...], time: float) -> tuple[float, ...]:
-    """Hermite's cubic at a time on the way, whose far end has the row `end`: from the way, and the rates at its ends."""
+    """Hermite's cubic at a time on the way to a far end with the row `end`: from the way and the rates at both ends."""
     s = time / FAR
     way = [w * s * s * (3.0 - 2.0 * s) for w in end]
     return (way[0] + time * (1.0 - s) ** 2, *way[1:], -time * s * (1.0 - s))
