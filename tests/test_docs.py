@@ -67,7 +67,11 @@ def test_derivatives_are_called_as_described():
     robot = kl.Robot(b.mechanism(), backend="numpy")
     q, v, a = np.random.default_rng(0).normal(size=(3, robot.nv))
     names = {"robot": robot, "q": q, "v": v, "a": a}
-    exec(python_blocks("docs/derivatives.md")[0], names)
+    names |= {"kl": kl, "np": np, "tau": a}
+    for block in python_blocks("docs/derivatives.md"):
+        exec(block, names)
+    np.testing.assert_allclose(names["Y"] @ names["pi"], robot.inverse_dynamics(q, v, a), atol=1e-12)
+    assert names["second"].qq.shape == (2, 2, 2) and names["dl_dq"].shape == (3, 2)
     assert names["H"].shape == (6, 2, 2) and names["dA_da"].shape == (6, 2)
     np.testing.assert_allclose(names["C"] @ v + names["dV"], robot.bias_force(q, v), atol=1e-12)
 
