@@ -11,6 +11,7 @@ from kinloop.errors import MethodError
 from kinloop.inputs import checked_count
 from kinloop.scalar import Array
 from kinloop.sim.actuators import spring_energy
+from kinloop.sim.contact.impact import JAMMED
 from kinloop.sim.energy_monitor import imbalance_in_words, unbalanced
 from kinloop.sim.rollout import Rollout
 from kinloop.sim.state import RUNNING, State, all_are, unchecked
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from kinloop.kernels import InterpretedStepping
     from kinloop.sim.batch import Batch
     from kinloop.sim.simulator import Simulator
-
-UNSOLVED = 1.0
-"""A step in whose last sweep impulses still change velocities by more than this [m/s, rad/s] is not solved."""
 
 DERIVED = ("q", "v", "qd", "energy", "kinetic_energy", "potential_energy", "loop_error")
 """What can be recorded of every simulation: computed from states."""
@@ -176,7 +174,7 @@ class Recorder:
             stopped = np.where(final.ok, np.inf, before.t + watch.steps * sim.dt)
         if sim.engine.monitor:
             status, reasons = _balanced(watch, status, reasons)
-        if sim.contact is not None and not np.max(watch.residual, initial=0.0) <= UNSOLVED:
+        if sim.contact is not None and not np.max(watch.residual, initial=0.0) <= JAMMED:
             status, reasons = _solved(watch, status, reasons)
         t = sim.dt * self.every * np.arange(1, self.count + 1)
         t += before.t[0]
@@ -204,7 +202,7 @@ def _balanced(watch: Watch, status: Array, reasons: tuple[str, ...]) -> tuple[Ar
 def _solved(watch: Watch, status: Array, reasons: tuple[str, ...]) -> tuple[Array, tuple[str, ...]]:
     """Status and reasons of rows, with what is to be said of those that went over steps without a solution."""
     words = list(reasons)
-    for k in np.flatnonzero((status == Status.RUNNING) & ~(watch.residual <= UNSOLVED)):
+    for k in np.flatnonzero((status == Status.RUNNING) & ~(watch.residual <= JAMMED)):
         status[k] = Status.UNSOLVED
         words[k] = (
             "went over a step whose contacts and joint stops ask for what is impossible together: the impulses found "

@@ -36,6 +36,15 @@ def test_two_loops_with_different_gates_share_nothing():
     assert set(gates) & set(OPERATIONS) == {3, 4}
 
 
+def test_a_loop_that_runs_only_where_another_does_shares_what_that_needs():
+    """8 says "2 and 7": where 2 is not, nothing of the second loop is needed either."""
+    other = {**OPERATIONS, 7: ("lt", (1, 0)), 8: ("and", (2, 7)), 11: ("loop", (1, 8, 6)), 12: ("pick", (11,))}
+    gates = find_gates(other, {9: LOOP, 11: LOOP}, [10, 12])
+    assert {k: gates[k] for k in OPERATIONS if k in gates} == {3: 2, 4: 2, 5: 2, 6: 2}
+    alone = find_gates({**other, 9: ("loop", (0, 2, 4))}, {9: LOOP, 11: LOOP}, [10, 12])
+    assert {k: alone[k] for k in (3, 4, 5, 6)} == {3: 2, 4: 2, 5: 8, 6: 8}
+
+
 def test_a_loop_without_a_gate_or_with_a_constant_one_leaves_nothing_out():
     assert not find_gates(OPERATIONS, {9: SimpleNamespace(carried=1, gate=None)}, [10])
     constant = {**OPERATIONS, 9: ("loop", (0, 1.0, 4, 6))}

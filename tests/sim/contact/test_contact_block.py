@@ -9,7 +9,8 @@ import kinloop as kl
 from kinloop.robots.solid_inertias import bar, box
 from kinloop.sim import ContactPoint, Plane, Simulator, Status
 from kinloop.sim.contact.contact_block import Mobility
-from kinloop.sim.contact.solver import ContactRow, shared, solve_impulses
+from kinloop.sim.contact.row_steps import ContactRow
+from kinloop.sim.contact.solver import shared, solve_impulses
 from tests.helpers import assert_enough
 
 MANY = list(range(3))

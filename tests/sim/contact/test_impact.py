@@ -9,7 +9,8 @@ import kinloop as kl
 from kinloop.algorithms.trees.kinematics import motion
 from kinloop.robots.solid_inertias import box
 from kinloop.sim import ContactPoint, Motor, Plane, Simulator, Status, box_corners
-from kinloop.sim.contact.impact import Bounce
+from kinloop.sim.contact.impact import JAMMED, Bounce
+from kinloop.sim.contact.solver import ROUGH
 from kinloop.sim.on_loops import closed_twice
 from tests.sim.mechanisms import SIZE, ball, box_on, free_box, leg, leg_states, level, pendulum
 
@@ -283,19 +284,30 @@ def test_numpy_path_with_contact_gives_what_kernels_give():
     assert np.max(np.abs(a.q - b.q)) < 1e-12 and np.max(np.abs(a.v - b.v)) < 1e-9
 
 
-def test_steps_without_a_solution_gain_no_energy_and_are_said():
-    """Legs that land while their knees run into their stops: in a few of 64,000 steps sweeps go round in circles."""
-    robot = leg(friction=0.1)
+@pytest.mark.parametrize("knee", [{}, {"friction": 0.1}])
+def test_legs_that_land_on_their_stops_are_solved(knee):
+    """Knees run into their stops as feet land: in 22 and 32 of 64,000 steps sweeps went in circles, by up to 36 m/s."""
+    robot = leg(**knee)
     sim = Simulator(robot, 1e-3, ground=Plane(), contacts=["foot"])
     run = sim.rollout(*leg_states(robot, 64), steps=1000, record=["energy", "residual"])
-    residual = run.residual[:, :, 0]
-    vain = residual[:, 1:] > 1e-2
-    assert 5 < np.sum(vain) < 50
-    gained = np.diff(run.energy, axis=1)[vain]
-    assert np.max(gained) < 2e-3, "1.2 J before"
-    unsolved = np.max(residual, axis=1) > 1.0
-    assert np.any(unsolved) and not np.all(unsolved)
-    assert np.array_equal(run.status, np.where(unsolved, Status.UNSOLVED, Status.RUNNING))
-    for said, reason in zip(unsolved, run.reasons, strict=True):
-        assert ("ask for what is impossible together" in reason) is bool(said)
-    assert np.all(run.final.status == Status.RUNNING), "they may go on"
+    assert np.all(run.status == Status.RUNNING) and not any(run.reasons)
+    assert np.max(run.residual) <= ROUGH
+    assert np.max(np.diff(run.energy, axis=1)) < 2e-3, "1.2 J where impulses were not found"
+
+
+def test_steps_without_a_solution_are_said():
+    """Fingers on a fixed base that reach 15 mm into the ground, stops in the way: nothing can lift them."""
+    b = kl.Builder("finger")
+    link = {"mass": 0.05, "com": (0.02, 0, 0), "inertia": (1e-5, 1e-5, 1e-5)}
+    b.body("palm", joint="fixed", **link)
+    b.body("near", "palm", axis="x", lower=-0.3, upper=0.3, **link)
+    b.body("far", "near", axis="y", at=(0.04, 0, 0), lower=-0.2, upper=0.2, **link)
+    robot = b.build()
+    points = [ContactPoint("far", (0.03, 0, -0.05)), ContactPoint("near", (0, 0, -0.04))]
+    sim = Simulator(robot, 1e-3, ground=Plane(height=-0.025), contacts=points)
+    run = sim.rollout(None, None, steps=100, record=("residual", "kinetic_energy"))
+    worst = np.max(run.residual)
+    assert JAMMED < worst < 1.0, "not by much, but by more than a solution may"
+    assert worst == run.peaks["residual"][0]
+    assert run.status.tolist() == [Status.UNSOLVED] and "ask for what is impossible together" in run.reasons[0]
+    assert np.max(run.kinetic_energy) < 0.1 and np.all(run.final.status == Status.RUNNING), "it may go on"

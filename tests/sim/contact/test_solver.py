@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from kinloop import scalar as sc
-from kinloop.sim.contact.solver import JAM, ROUGH, ContactRow, JointRow, Stops, solve_impulses
+from kinloop.sim.contact.row_steps import JAM, ContactPlan, ContactRow, JointRow, Packer
+from kinloop.sim.contact.solver import ROUGH, Stops, solve_impulses
 
 N = 12
 
@@ -131,11 +132,20 @@ def test_w_and_velocities_belong_to_the_impulses():
     assert np.all(np.linalg.norm(x[:, 1:], axis=1) <= 0.5 * x[:, 0] + 1e-12)
 
 
-def test_where_friction_jams_the_normal_impulse_stays_bounded():
-    """Friction that presses a contact together nearly as fast as it slides: without a bound 100 times the impulse."""
-    z = np.array([[1.0, 0.0, 0.0], [-3.0, 0.3, 0.0], [0.0, 0.0, 1.0]])
-    found = solve_impulses([ContactRow(z, [0, 1, 2], np.array([-1.0, -5.0, 0.0]), 0.0, 0.33)], [], 3, 5)
-    np.testing.assert_allclose(contact_impulses(found)[0], [1.0 / JAM, 0.33 / JAM, 0.0], rtol=1e-6)
+def test_where_friction_jams_the_normal_impulse_grows_step_by_step_to_what_it_must_be():
+    """Friction that presses a contact together nearly as fast as it slides: the law asks for 100 times the impulse."""
+    z, u = np.array([[1.0, 0.0, 0.0], [-3.0, 0.3, 0.0], [0.0, 0.0, 1.0]]), np.array([-1.0, -5.0, 0.0])
+    row = ContactRow(z, [0, 1, 2], u, 0.0, 0.33)
+    x, grown = np.zeros(3), []
+    for _ in range(4):
+        plan = ContactPlan(row, pack := Packer())
+        _, x, _ = plan.relax(z.T @ x, x, np.array(pack.values, dtype=float), 0.0)
+        grown.append(x[0])
+    assert np.all(np.diff([0.0, *grown]) <= 1.0 / JAM * (1 + 1e-9)) and grown[0] == pytest.approx(1.0 / JAM)
+    found = solve_impulses([row], [], 3, 5)
+    assert found.residual <= ROUGH
+    np.testing.assert_allclose(contact_impulses(found)[0], [100.0, 33.0, 0.0], rtol=2e-3)
+    assert (u + z @ found.w.astype(float))[0] > -1e-3, "it was left with -0.9 m/s into the ground, and called solved"
 
 
 def test_energy_is_never_created():
@@ -160,6 +170,26 @@ def test_a_good_start_is_kept_and_a_bad_one_forgotten():
 def test_states_that_need_more_rounds_get_them():
     _, _, rows = problem(2, contacts=4)
     assert solve_impulses(rows, [], N, 1).residual <= ROUGH
+
+
+def test_what_goes_round_in_circles_is_solved_by_small_steps():
+    """A foot slides and a hip runs into its stop: friction presses the foot down nearly as fast as it slides.
+
+    The Delassus matrix and the velocities of a leg that lands, and the one solution that there is.
+    """
+    A = np.array([[3.8964, 4.5643, -0.8967, 0.7245], [4.5643, 7.3767, -1.194, -10.7112],
+                  [-0.8967, -1.194, 2.1244, 1.8146], [0.7245, -10.7112, 1.8146, 119.2877]])  # fmt: skip
+    u, bound, stop, mu, every = np.array([-0.2091, 0.0596, 0.001, 28.9619]), -0.0501, 14.8532, 0.8, [0, 1, 2, 3]
+    Z = np.linalg.cholesky(A)
+    foot = ContactRow(Z[:3], every, u[:3], bound, mu, floats=True)
+    hip = JointRow(Z[3], every, u[3], -4e3, stop, 0.0, False)
+    found = solve_impulses([foot], [hip], 4, 5)
+    assert found.residual <= ROUGH, "6 m/s before"
+    (x,), (y,) = contact_impulses(found), found.joints
+    after = u + Z @ found.w.astype(float)
+    np.testing.assert_allclose(after[[0, 3]], [bound, stop], atol=3e-4)
+    np.testing.assert_allclose(x[1:], -mu * x[0] * after[1:3] / np.linalg.norm(after[1:3]), atol=2e-3)
+    assert x[0] == pytest.approx(1.87, abs=0.02) and y == pytest.approx(-0.266, abs=0.003)
 
 
 def test_nothing_happens_where_nothing_is_active():

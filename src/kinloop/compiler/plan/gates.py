@@ -15,15 +15,22 @@ def find_gates(
 ) -> dict[int, int]:
     """For every operation that may be left out, the value that says whether it is needed.
 
-    That value is the gate of the one loop that all its uses end in.
+    That value is the gate of the one loop that all its uses end in, or of one of several, the others running only
+    where it does.
     """
     if all(loop.gate is None for loop in loops.values()):
         return {}
     gate: dict[int, int] = {}
 
+    def within(g: Operand, other: Operand) -> bool:
+        """Whether the gate g opens only where the other does: it says "and"."""
+        op, args = operations.get(g, ("", ())) if isinstance(g, int) else ("", ())
+        return g == other or (op == "and" and any(within(x, other) for x in args))
+
     def ask(x: Operand, g: int) -> None:
         if isinstance(x, int):
-            gate[x] = g if gate.get(x, g) == g else _ALWAYS
+            now = gate.get(x, g)
+            gate[x] = now if within(g, now) else g if within(now, g) else _ALWAYS
 
     for x in outputs:
         ask(x, _ALWAYS)

@@ -34,7 +34,8 @@ from kinloop.sim.contact.contact_block import TINY
 from kinloop.sim.contact.ground import Ground
 from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, solve_with_joints
 from kinloop.sim.contact.propagation import Propagated, response
-from kinloop.sim.contact.solver import ContactRow, Impulses, shared
+from kinloop.sim.contact.row_steps import ContactRow
+from kinloop.sim.contact.solver import Impulses, shared
 from kinloop.sim.on_loops import spanning
 from kinloop.sim.smooth_motion import SmoothMotion, spanning_kinetic_energy
 from kinloop.sim.turning_axes import free_bodies, turned_by

@@ -16,7 +16,8 @@ from kinloop.clusters.tangent_frame import TangentFrame
 from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive
 from kinloop.sim.contact.propagation import Propagated
-from kinloop.sim.contact.solver import ContactRow, Impulses, JointRow, Stops, solve_impulses
+from kinloop.sim.contact.row_steps import ContactRow, JointRow
+from kinloop.sim.contact.solver import Impulses, Stops, solve_impulses
 from kinloop.sim.on_loops import spanning
 from kinloop.sim.smooth_motion import SmoothMotion
 

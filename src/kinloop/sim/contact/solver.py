@@ -14,62 +14,34 @@ cone, else on the cone, in the direction of one projected step and with the norm
 
 A joint row takes dry friction, then its stops, in one scalar step. docs/decisions/contact.md.
 Contacts that cannot move in all directions: `contact_block`.
+
+Such steps jump between sticking and sliding, and their rounds may go in circles. Then others follow, of small steps
+that never jump [DeSaxce1998]: with P the projection onto the cone, n the normal and L >= |A_cc|,
+
+    lambda = P(lambda - (u - b n + mu |u_t| n) / L)                                              (3)
+
+has the solutions of (2) and no others. L times what a step changes is the velocity by which (2) is missed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.scalar import Array
-from kinloop.sim.contact.contact_block import TINY, Mobility
-
-JAM = 0.1
-"""Where friction would press a contact together faster than it slides, no more than ten times the normal impulse."""
+from kinloop.sim.contact.row_steps import ContactPlan, ContactRow, JointPlan, JointRow, Packer
 
 ROUGH = 1e-4
 """A solution that changes velocities by more than this in its last round [m/s, rad/s] is not one yet."""
 
 MOST = 40
-"""So many times the usual number of rounds are spent at most on a state that needs them."""
+"""So many times the usual number of rounds are spent at most on a state that needs them, ..."""
 
-
-@dataclass
-class ContactRow:
-    """Three rows (normal, two tangents) of a contact: z (3, n) over the joint velocities `at`, free velocity u (3,).
-
-    The normal velocity must not fall below b. `floats` says that the contact can move in all directions, as all of a
-    robot with a free base can.
-    """
-
-    z: Array
-    at: list[int]
-    u: Array
-    b: Any
-    friction: float
-    floats: bool = False
-
-    @cached_property
-    def mobility(self) -> Mobility:
-        """How this contact can move."""
-        return Mobility.of(self.z, self.floats)
-
-
-@dataclass
-class JointRow:
-    """One row of a joint: its velocity u stays within [low, high], resisted by an impulse of at most `dry`."""
-
-    z: Array
-    at: list[int]
-    u: Any
-    low: Any
-    high: Any
-    dry: Any
-    rubs: bool
+MOST_SMALL = 200
+"""... and then so many times with small steps."""
 
 
 @dataclass
@@ -79,19 +51,6 @@ class Stops:
     near: Any
     rows: list[JointRow]
     start: Array
-
-
-class Packer:
-    """Values in one vector for a rolled loop, and back."""
-
-    def __init__(self) -> None:
-        self.values: list[Any] = []
-
-    def add(self, x: Any) -> slice:
-        flat = np.asarray(x, dtype=object).ravel()
-        start = len(self.values)
-        self.values += list(flat)
-        return slice(start, len(self.values))
 
 
 class Impulses(NamedTuple):
@@ -122,11 +81,12 @@ def solve_impulses(
         sweeps = _Sweeps(contacts, joints + stops.rows, size)
         x = np.concatenate([start, stops.start])
         done = sweeps.run(rounds, sweeps.begin([0.0] * (size + len(x) + 1), x, stops.near), stops.near)
+        done = sweeps.rescue(rounds, done, stops.near)
         carry, braked = [*done[: size + n], done[-1]], list(done[size + n : -1])
         active = sc.logical_and(active, sc.logical_not(stops.near))
     sweeps = _Sweeps(contacts, joints, size)
     if n:
-        carry = sweeps.run(rounds, sweeps.begin(carry, start, active), active)
+        carry = sweeps.rescue(rounds, sweeps.run(rounds, sweeps.begin(carry, start, active), active), active)
     x = carry[size:-1]
     each = [np.array(x[k : k + 3]) for k in range(0, 3 * len(contacts), 3)]
     return Impulses(each, list(x[3 * len(contacts) :]), braked, np.array(carry[:size]), carry[-1])
@@ -137,8 +97,8 @@ class _Sweeps:
 
     def __init__(self, contacts: list[ContactRow], joints: list[JointRow], size: int) -> None:
         self.pack, self.size = Packer(), size
-        self.contacts = [_ContactPlan(row, self.pack) for row in contacts]
-        self.joints = [_JointPlan(row, self.pack) for row in joints]
+        self.contacts = [ContactPlan(row, self.pack) for row in contacts]
+        self.joints = [JointPlan(row, self.pack) for row in joints]
 
     def begin(self, carry: list[Any], x: Array, when: Any) -> list[Any]:
         """What to carry for impulses x where `when` holds, `carry` elsewhere.
@@ -178,27 +138,37 @@ class _Sweeps:
         end: Array = sc.repeat(MOST * rounds, sweep, begin, given, when, enough, usual=rounds)
         return end[1:]
 
-    def _sweep(self, carry: Any, given: Any) -> Any:
+    def rescue(self, rounds: int, carry: Array, when: Any) -> Array:
+        """What `run` left, or where that is no solution what rounds with small steps find from there on.
+
+        Each begins ahead of the last one, by a part of what that changed: more from round to round [Nesterov1983], and
+        none after a round that changed more than the one before.
+        """
+        if not self.contacts:
+            return carry
+
+        def sweep(c: Any, given: Any) -> Array:
+            count, before, now, last = c[0], np.array(c[1 : len(carry)]), np.array(c[len(carry) : -1]), c[-1]
+            ahead = now + (count / (count + 3.0)) * (now - before)
+            new = self._sweep([*ahead, last], given, small=True)
+            return _as_array([sc.where(new[-1] > last, 0.0, count + 1.0), *now, *new])
+
+        begin, given = _as_array([0.0, *carry[:-1], *carry]), _as_array(self.pack.values)
+        again = sc.logical_and(when, carry[-1] > ROUGH)
+        end: Array = sc.repeat(MOST_SMALL * rounds, sweep, begin, given, again, lambda c: c[-1] <= ROUGH, usual=0)
+        return end[len(carry) :]
+
+    def _sweep(self, carry: Any, given: Any, small: bool = False) -> Any:
         first = 3 * len(self.contacts)
         w, x = np.array(carry[: self.size]), list(carry[self.size : -1])
         change: Any = 0.0
         for k, joint in enumerate(self.joints):
             w, x[first + k], change = joint.relax(w, x[first + k], given, change)
         for k, plan in enumerate(self.contacts):
-            w, new, change = plan.relax(w, np.array(x[3 * k : 3 * k + 3]), given, change)
+            relax = plan.approach if small else plan.relax
+            w, new, change = relax(w, np.array(x[3 * k : 3 * k + 3]), given, change)
             x[3 * k : 3 * k + 3] = list(new)
         return _as_array([*w, *x, change])
-
-
-def _moved(u: Any, z: Any, w: Any) -> Any:
-    """u + z w, as two sums side by side that end with the joints next to the world.
-
-    Those joints are moved by every row, so rows wait for each other there.
-    """
-    sums = [u, 0.0]
-    for k, (a, b) in enumerate(zip(z[::-1], w[::-1], strict=True)):
-        sums[k % 2] = sums[k % 2] + a * b
-    return sums[0] + sums[1]
 
 
 def _as_array(values: list[Any]) -> Array:
@@ -217,89 +187,3 @@ def shared(rows: list[ContactRow], impulses: list[Array]) -> list[Array]:
     new, old = (_as_array([*np.concatenate(x)]) for x in (smallest, impulses))
     found = sc.repeat(1, lambda c, given: given, old, new, dictated, usual=0)
     return [np.array(found[k : k + 3]) for k in range(0, 3 * len(rows), 3)]
-
-
-class _ContactPlan:
-    """Where one contact's numbers lie among the given values, and its step."""
-
-    def __init__(self, row: ContactRow, pack: Packer) -> None:
-        self.row, self.at, self.mu, self.moves = row, row.at, row.friction, row.mobility
-        A, B, free = self.moves.A, self.moves.inverse, self.moves.free
-        self.z, self.u, self.b = pack.add(row.z), pack.add(row.u), pack.add(self.moves.lift(row.b))
-        self.inverse = pack.add([B[0, 0], B[0, 1], B[0, 2], B[1, 1], B[1, 2], B[2, 2]])
-        self.gains = pack.add([self.moves.gain, 1.0 / (self.moves.steep + TINY)])
-        self.free = pack.add([] if self.moves.regular is True else [free[0, 0], free[0, 1], free[1, 1]])
-        self.cross = pack.add([A[0, 0], A[1, 0], A[2, 0], self.moves.steep])
-
-    def begin(self, x: Array) -> Array:
-        """An impulse to begin with: x without what has no say in the motion."""
-        return np.array([sc.where(self.moves.gain > 0.0, x[0], 0.0), *(self.moves.free @ x[1:])])
-
-    def energy(self, x: Array) -> Any:
-        """What the impulse x does at the free velocity beyond lifting the point as it should be lifted [J]."""
-        return x @ self.row.u - x[0] * sc.maximum(self.row.b, 0.0)
-
-    def relax(self, w: Array, x: Array, given: Any, change: Any) -> tuple[Array, Array, Any]:
-        """w, impulse and largest change after solving this contact's rows with all others held."""
-        z = np.array(given[self.z]).reshape(3, len(self.at))
-        u = np.array([_moved(a, row, w[self.at]) for a, row in zip(given[self.u], z, strict=True)])
-        b = given[self.b][0]
-        xx, xy, xz, yy, yz, zz = given[self.inverse]
-        gain_n, gain_t = given[self.gains]
-        A_nn, A_1n, A_2n, steep = given[self.cross]
-        e = u[0] - b
-        stick = x - np.array(
-            [xx * e + xy * u[1] + xz * u[2], xy * e + yy * u[1] + yz * u[2], xz * e + yz * u[1] + zz * u[2]]
-        )
-        limit = self.mu * stick[0]
-        inside = sc.logical_and(stick[0] >= 0.0, stick[1] * stick[1] + stick[2] * stick[2] <= limit * limit)
-        n = sc.maximum(0.0, x[0] - gain_n * e)
-        slip = [u[k] + a * (n - x[0]) for k, a in ((1, A_1n), (2, A_2n))]
-        if self.moves.regular is not True:
-            f11, f12, f22 = given[self.free]
-            slip = [f11 * slip[0] + f12 * slip[1], f12 * slip[0] + f22 * slip[1]]
-        t = [x[1] - gain_t * slip[0], x[2] - gain_t * slip[1]]
-        limit = self.mu * n
-        length = sc.sqrt(t[0] * t[0] + t[1] * t[1])
-        grips = length <= limit
-        # on the cone in the direction found, with the normal impulse that this direction needs; for t of length 1
-        needs = sc.maximum(A_nn * length + self.mu * (A_1n * t[0] + A_2n * t[1]), JAM * A_nn * length)
-        alone = u[0] - (A_nn * x[0] + A_1n * x[1] + A_2n * x[2])
-        on_cone = sc.maximum(0.0, b - alone) / (needs + TINY)
-        pull = self.mu * on_cone
-        slide = [
-            sc.where(grips, n, length * on_cone), sc.where(grips, t[0], pull * t[0]), sc.where(grips, t[1], pull * t[1])
-        ]  # fmt: skip
-        new = np.array([sc.where(inside, a, c) for a, c in zip(stick, slide, strict=True)])
-        step = new - x
-        w = w.copy()
-        w[self.at] = w[self.at] + z.T @ step
-        change = sc.largest([A_nn * step[0], steep * step[1], steep * step[2]], change)
-        return w, new, change
-
-
-class _JointPlan:
-    """Where one joint row's numbers lie among the given values, and its step."""
-
-    def __init__(self, row: JointRow, pack: Packer) -> None:
-        self.row, self.at = row, row.at
-        A = row.z @ row.z
-        inverse = sc.where(A > 0.0, 1.0 / (A + TINY), 0.0)
-        self.z, self.u = pack.add(row.z), pack.add([row.u, A, inverse])
-        self.stops = pack.add([row.low * inverse, row.high * inverse, row.dry])
-
-    def energy(self, x: Any) -> Any:
-        """What the impulse x does at the free velocity beyond bringing the joint back from beyond its stops [J]."""
-        row = self.row
-        return x * (row.u - sc.minimum(sc.maximum(0.0, row.low), row.high))
-
-    def relax(self, w: Array, x: Any, given: Any, change: Any) -> tuple[Array, Any, Any]:
-        """w, impulse and largest change after solving this joint's row with all others held."""
-        z, (u, A, inverse) = np.array(given[self.z]), given[self.u]
-        low, high, dry = given[self.stops]
-        still = x - inverse * _moved(u, z, w[self.at])  # brings the joint to rest, and the stops are this far from it
-        new = sc.minimum(sc.maximum(still, -dry), dry) if self.row.rubs else 0.0
-        new = sc.minimum(sc.maximum(new, low + still), high + still)
-        w = w.copy()
-        w[self.at] = w[self.at] + z * (new - x)
-        return w, new, sc.largest([A * (new - x)], change)
