@@ -15,6 +15,7 @@ from kinloop.sim.contact.joint_stops import (
     BACK,
     NEAR_STOP,
     NEVER,
+    OVER,
     JointLimit,
     JointPath,
     joint_limits,
@@ -176,3 +177,23 @@ def test_a_stop_before_a_dead_centre_holds_what_hits_it():
         run = Simulator(robot, 1e-3).rollout(q, np.array([10.0]), steps=200, record=["q", "v"])
         assert np.max(run.q[:, 2]) < -before + 3e-5, "no deeper than the path bends in a step"
         assert np.max(run.v) > 10.0 and abs(run.v[-1, 0]) < bound, "an inelastic stop"
+
+
+@pytest.mark.parametrize("speed", [1.0, 10.0, 40.0])
+@pytest.mark.parametrize("before", [1e-4, 3e-5, 1e-5, 3e-6])
+def test_no_stop_before_a_dead_centre_is_stepped_over(before, speed):
+    """The path bends by 3e-5 m in a step at 10 rad/s: slider and crank went on beyond the dead centre, unflagged."""
+    robot = slider_crank_with_a_stop(before)
+    q = robot.close(np.array([-0.5, 0.7, 0.0]))
+    run = Simulator(robot, 1e-3).rollout(q, np.array([speed]), steps=int(2000 / speed), record=["q", "v"])
+    assert run.status.tolist() == [1] and not run.singular[0]
+    assert np.max(run.q[:, 2]) < -before + 1.5 * OVER and np.max(run.q[:, 0]) < 0.0, "it stays before the dead centre"
+    assert abs(run.v[-1, 0]) < 0.1 * speed
+
+
+@pytest.mark.parametrize("before", [1e-7, 0.0, -1e-3])
+def test_a_stop_at_a_dead_centre_or_beyond_is_none(before):
+    robot = slider_crank_with_a_stop(before)
+    q = robot.close(np.array([-0.5, 0.7, 0.0]))
+    run = Simulator(robot, 1e-3).rollout(q, np.array([10.0]), steps=200, record=["q", "v"])
+    assert run.status.tolist() == [1] and run.substeps.tolist() == [0] and run.q[-1, 0] > 1.0

@@ -32,7 +32,7 @@ from kinloop.scalar import Array
 from kinloop.sim.contact.candidates import Candidate
 from kinloop.sim.contact.contact_block import TINY
 from kinloop.sim.contact.ground import Ground
-from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, solve_with_joints
+from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, solve_with_joints, steps_over
 from kinloop.sim.contact.propagation import Propagated, response
 from kinloop.sim.contact.row_steps import ContactRow
 from kinloop.sim.contact.solver import Impulses, shared
@@ -104,6 +104,12 @@ class Contact:
     def memory_size(self) -> int:
         """Numbers that a step hands to the next: the impulses, and whether contacts are jammed."""
         return self.size + 1
+
+    def steps_over(
+        self, tree: ClusterTree, s: SmoothMotion, q: Array, qd: Array, end: Array, end_qd: Array, h: Any
+    ) -> Any:
+        """Whether a step steps over a stop (`joint_stops.steps_over`)."""
+        return steps_over(self.joints, tree, s, q, qd, end, end_qd, h)
 
     @property
     def rubs(self) -> bool:

@@ -35,6 +35,10 @@ NEAR_STOP = 100.0
 """A stop is near where a joint this much faster [rad/s, m/s] would reach it in the step: 0.1 rad at dt = 1 ms."""
 
 
+OVER = 1e-6
+"""Near a dead centre a joint goes beyond a stop by no more than this [rad, m] in a step: it might be over it else."""
+
+
 class JointLimit(NamedTuple):
     """Stops [rad, m] and dry friction [N m, N] of the spanning coordinate `dof`, whose position is q[place]."""
 
@@ -52,6 +56,15 @@ class JointLimit(NamedTuple):
         if np.isfinite(self.upper):
             high = sc.maximum((self.upper - x) / h, -BACK * h)
         return low, high
+
+    def is_passed(self, x0: Any, x1: Any) -> Any:
+        """Whether a way from x0 to x1 leads beyond a stop by more than `OVER`."""
+        out: Any = False
+        if np.isfinite(self.lower):
+            out = sc.logical_and(x0 >= self.lower - OVER, x1 < self.lower - OVER)
+        if np.isfinite(self.upper):
+            out = sc.logical_or(out, sc.logical_and(x0 <= self.upper + OVER, x1 > self.upper + OVER))
+        return out
 
 
 def joint_limits(tree: ClusterTree, drive: Drive) -> list[JointLimit]:
@@ -122,19 +135,35 @@ def joint_paths(
     out = []
     for j in joints:
         x = q[j.place] - 0.5 * h * was[j.dof] - aside[j.dof] if j.place >= 0 else 0.0
-        path, c = JointPath(rates[j.dof], *j.bounds(x, h), j.friction * h), tree.cluster_of[tree.top.body_of[j.dof]]
-        frame = tree.clusters[c].chart
-        if isinstance(frame, TangentFrame):
-            k = tree.clusters[c].dofs.index(j.dof)
-            path = path.coming_back(_share(frame, s.kin.embedding[c].G[k], float(frame.scale[k])))
-        out.append(path)
+        path = JointPath(rates[j.dof], *j.bounds(x, h), j.friction * h)
+        out.append(path.coming_back(_share(j, tree, s)))
     return out
 
 
-def _share(frame: TangentFrame, line: Array, scale: float) -> Any:
-    """How much of its usual part in the motion the joint takes whose line of G this is, over `DEAD`; at most 1."""
-    usual = max(len(frame.independent), 1) / frame.n
-    return sc.minimum(1.0, sc.squared(line * (1.0 / scale)) * (1.0 / (DEAD * usual)))
+def _share(joint: JointLimit, tree: ClusterTree, s: SmoothMotion) -> Any:
+    """How much of its usual part in the motion a joint of a loop takes, over `DEAD`; at most 1, and 1 in no loop."""
+    c = tree.clusters[tree.cluster_of[tree.top.body_of[joint.dof]]]
+    frame, k = c.chart, c.dofs.index(joint.dof)
+    if not isinstance(frame, TangentFrame):
+        return 1.0
+    line, usual = s.kin.embedding[c.index].G[k], max(len(frame.independent), 1) / frame.n
+    return sc.minimum(1.0, sc.squared(line * (1.0 / float(frame.scale[k]))) * (1.0 / (DEAD * usual)))
+
+
+def steps_over(
+    joints: list[JointLimit], tree: ClusterTree, s: SmoothMotion, q: Array, qd: Array, end: Array, end_qd: Array, h: Any
+) -> Any:
+    """Whether a joint passes a stop near its dead centre in a step from (q, qd) to the end, or turns beyond one."""
+    out: Any = False
+    for j in joints:
+        share = _share(j, tree, s)
+        if isinstance(share, float) or j.place < 0:
+            continue
+        x, v0, v1 = q[j.place], qd[j.dof], end_qd[j.dof]
+        turns = v0 * v1 < 0.0
+        farthest = sc.where(turns, x + 0.5 * h * v0 * v0 / sc.where(turns, v0 - v1, 1.0), end[j.place])
+        out = sc.logical_or(out, sc.logical_and(share < 1.0, j.is_passed(x, farthest)))
+    return out
 
 
 def solve_with_joints(
