@@ -8,6 +8,7 @@ import pytest
 import kinloop as kl
 from kinloop.clusters import grow
 from kinloop.errors import ModelError
+from tests.sim.mechanisms import three_rockers
 
 AXES = [(0.0, 0.0, 1.0), (1.0, 2.0, 3.0)]
 
@@ -93,3 +94,11 @@ def test_rows_that_are_rounding_everywhere_hold_nothing() -> None:
     assert robot.nv == 1
     expected = robot.forward_dynamics(q, v, [1.0], method="dense_kkt")
     assert robot.forward_dynamics(q, v, [1.0]) == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_redundant_loops_that_disagree_too_much_are_refused_by_name(named):
+    """Three rockers whose pins miss each other by a micrometre carry a platform that had no velocity, without a word."""
+    assert three_rockers(1e-8).nv == 1
+    with pytest.raises(ModelError, match="'middle_pin', 'right_pin' hold more than they need to and disagree"):
+        three_rockers(1e-6, named)

@@ -134,7 +134,7 @@ def leg_states(robot, n):
     return Q, V
 
 
-def three_rockers(noise: float) -> kl.Robot:
+def three_rockers(noise: float, named: bool = True) -> kl.Robot:
     """A platform on three equal rockers: one more than it needs, as double parallelograms have.
 
     The points of its pins miss each other by `noise` [m], as in a file of few digits: taken at its word it cannot move.
@@ -147,7 +147,7 @@ def three_rockers(noise: float) -> kl.Robot:
         b.body(name, at=(0.4 * k, 0, 0), **link)
         ends = [np.array(end) + noise * rng.normal(size=3) for end in ((0.4 * k, 0, 0), (0, 0, 0.5))]
         b.loop(f"{name}_pin", "platform", name, axis="y", at=ends[0], at_successor=ends[1])
-    b.independent = ["left_joint"]
+    b.independent = ["left_joint"] if named else []
     return b.build()
 
 

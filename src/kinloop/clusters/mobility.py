@@ -36,6 +36,21 @@ ARRIVED = 0.5
 """Part of a step that must be left, in every direction of the free velocities, once the loops are closed again."""
 
 
+DISAGREE = 1e-3
+"""Weighted rows that leave no velocity free, but with a singular value below this, would leave one if loops agreed."""
+
+
+def check_agreement(parts: Sequence[LoopClosure], K: Array) -> None:
+    """Raise a `ModelError` if weighted rows K hold a cluster only because loops that follow from others disagree."""
+    sizes = np.linalg.svd(K, compute_uv=False)
+    if len(K) > K.shape[1] == rank_of(K) and sizes[-1] < DISAGREE:
+        names = ", ".join(repr(p.name) for p in parts)
+        raise ModelError(
+            f"{names} hold more than they need to and disagree, so that nothing can move (singular value "
+            f"{sizes[-1]:.1e}); redundant loops may disagree by 1e-7 m: give their frames more digits, or leave one out"
+        )
+
+
 def check_mobility(
     top: Topology, parts: Sequence[LoopClosure], dofs: Sequence[int], q: Array, weights: Array, free: int
 ) -> None:

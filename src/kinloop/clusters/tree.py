@@ -12,7 +12,7 @@ import numpy as np
 from kinloop.clusters.alone import Alone, likeness
 from kinloop.clusters.charts import Chart, choose, rank_of
 from kinloop.clusters.grouping import group
-from kinloop.clusters.mobility import check_mobility
+from kinloop.clusters.mobility import check_agreement, check_mobility
 from kinloop.clusters.sampling import closure_pattern, row_weights, samples
 from kinloop.errors import ModelError
 from kinloop.model.loops import LoopClosure, LoopRows, stacked_rows
@@ -282,6 +282,7 @@ def first_chart(
     coupled = sum(len(p.explicit_joints()) for p in parts)  # their rows come last
     exact = range(len(weighted[0]) - coupled, len(weighted[0]))
     chart = choose(weighted, preferred, dependents, exact, pattern)
+    check_agreement(parts, weighted[0])
     if chart is None:
         m = n - max(rank_of(K) for K in weighted)
         names = [top.coordinates[d] for d in dofs]
