@@ -98,7 +98,7 @@ def test_rows_that_are_rounding_everywhere_hold_nothing() -> None:
 
 @pytest.mark.parametrize("named", [True, False])
 def test_redundant_loops_that_disagree_too_much_are_refused_by_name(named):
-    """Three rockers whose pins miss each other by a micrometre carry a platform that had no velocity, without a word."""
+    """Three rockers whose pins miss each other by a micrometre carry a platform that had no velocity: unsaid."""
     assert three_rockers(1e-8).nv == 1
     with pytest.raises(ModelError, match="'middle_pin', 'right_pin' hold more than they need to and disagree"):
         three_rockers(1e-6, named)
