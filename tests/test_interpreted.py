@@ -14,7 +14,7 @@ from kernel_cases import four_bar, state
 import kinloop as kl
 from kinloop import compiler, kernels
 from kinloop import scalar as sc
-from kinloop.kernels import Interpreted
+from kinloop.interpreted import Interpreted
 
 
 @pytest.fixture

@@ -23,7 +23,8 @@ from kinloop.compiler import Kernel, guarded_check
 from kinloop.doors import Door, Guarded
 from kinloop.errors import unknown
 from kinloop.inputs import checked, checked_number, largest
-from kinloop.kernels import KEPT, Computed, Interpreted, Kernels, rowwise
+from kinloop.interpreted import Interpreted, rowwise
+from kinloop.kernels import KEPT, Computed, Kernels
 from kinloop.model import LoopRows
 from kinloop.scalar import Array
 from kinloop.states import StateCheck

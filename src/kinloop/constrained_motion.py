@@ -10,7 +10,8 @@ from kinloop.algorithms.constrained.motion_constraints import Placed
 from kinloop.algorithms.quantities import QUANTITIES
 from kinloop.algorithms.requests import Request
 from kinloop.errors import ConflictingConstraints, MethodError, SingularConfiguration
-from kinloop.kernels import Interpreted, Kernels
+from kinloop.interpreted import Interpreted
+from kinloop.kernels import Kernels
 from kinloop.scalar import Array
 
 ON_CONFLICT = ("error", "least_squares")

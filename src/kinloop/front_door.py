@@ -22,7 +22,8 @@ from kinloop.compiler import Kernel
 from kinloop.constrained_motion import CONFLICT, constrained_motion
 from kinloop.doors import Door, Guarded
 from kinloop.inputs import checked_derivative_inputs, checked_inputs, largest
-from kinloop.kernels import KEPT, Interpreted, Kernels, is_own
+from kinloop.interpreted import Interpreted
+from kinloop.kernels import KEPT, Kernels, is_own
 from kinloop.scalar import Array
 from kinloop.states import StateCheck
 

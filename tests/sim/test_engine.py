@@ -7,7 +7,7 @@ import pytest
 
 import kinloop as kl
 from kinloop.errors import MethodError
-from kinloop.kernels import Interpreted
+from kinloop.interpreted import Interpreted
 from kinloop.sim import Motor, Simulator
 from kinloop.sim.engine import FEEDBACK
 from kinloop.sim.singularity import loop_speed, nearness

@@ -14,7 +14,8 @@ from kinloop.clusters.tangent_frame import TangentFrame
 from kinloop.compiler import Kernel
 from kinloop.compiler.run.iteration import Stepping
 from kinloop.errors import MethodError
-from kinloop.kernels import Computed, InterpretedStepping
+from kinloop.interpreted import InterpretedStepping
+from kinloop.kernels import Computed
 from kinloop.robot import Robot
 from kinloop.scalar import Array
 from kinloop.sim.on_loops import closed_twice, projected

@@ -20,7 +20,7 @@ from kinloop.sim.watch import PEAKS, Watch
 
 if TYPE_CHECKING:
     from kinloop.compiler.run.iteration import Stepping
-    from kinloop.kernels import InterpretedStepping
+    from kinloop.interpreted import InterpretedStepping
     from kinloop.sim.batch import Batch
     from kinloop.sim.simulator import Simulator
 
