@@ -1,4 +1,4 @@
-"""Configurations beside Pinocchio: steps, closing, states of the simulator, microseconds on one core.
+"""Configurations beside Pinocchio: steps, closing, states drawn and of the simulator, microseconds on one core.
 
     python benchmarks/configurations.py
 
@@ -57,6 +57,8 @@ def figures(name: str) -> dict[str, float | None]:
         "integrate, batch": best(lambda: robot.integrate(Q, V, 1e-3), 5) / ROWS,
         "close, batch": best(lambda: robot.close(B), 5) / ROWS,
         f"sim.state of {ROWS}": best(lambda: sim.state(Q, V), 5),
+        "random_state": best(lambda: robot.random_state(rng), 20),
+        f"random_state, {ROWS}": best(lambda: robot.random_state(0, size=ROWS), 1),
     }
 
 

@@ -18,13 +18,15 @@ from kinloop.algorithms.trees.articulated import check_regular, is_solid
 from kinloop.algorithms.trees.base_parameters import BaseParameters, base_parameters
 from kinloop.algorithms.trees.reactions import Reactions, named
 from kinloop.algorithms.trees.regressor import with_inertial_parameters
-from kinloop.clusters import ClusterTree, grow, neutral, random_closed
+from kinloop.clusters import ClusterTree, grow, neutral
 from kinloop.clusters.closing import TOLERANCE
 from kinloop.compiler import Kernel
 from kinloop.configurations import Configurations
 from kinloop.front_door import FrontDoor
+from kinloop.inputs import checked_count
 from kinloop.kernels import Kernels
 from kinloop.model import LoopRows, Mechanism
+from kinloop.random_states import RandomStates
 from kinloop.robot_derivatives import RobotDerivatives
 from kinloop.scalar import Array
 from kinloop.states import StateCheck
@@ -62,6 +64,7 @@ class Robot(RobotDerivatives):
         self._states = StateCheck(self.kernels, check)
         self._door = FrontDoor(self.kernels, self._states)
         self._answers, self._by = self._door.answers, self._door.by
+        self._random = RandomStates(self.kernels)
         self._configurations = Configurations(self.kernels, self._states)
         self._configured, self._durations = self._configurations.answers, self._configurations.durations
 
@@ -90,14 +93,18 @@ class Robot(RobotDerivatives):
         """A closed q, nearest to all joints at zero where that is not singular."""
         return self.tree.once(neutral).copy()
 
-    def random_state(self, rng: np.random.Generator | int | None = None) -> tuple[Array, Array]:
+    def random_state(
+        self, rng: np.random.Generator | int | None = None, size: int | None = None
+    ) -> tuple[Array, Array]:  # fmt: skip
         """A random closed (q, v) to test at: well conditioned, within limits, angles without limits in (-pi, pi].
 
         Not uniform over all that is closed: independent coordinates are uniform within limits (else over a turn or 1 m)
         where loops can follow from `neutral` without a dead centre, or somewhere on that way. v is standard normal.
+        With `size`, so many rows of each. A seed always gives the same state, and the same rows however many are asked
+        for; these are others than calls without `size` give. Both backends draw the same, to 1e-6 [rad, m].
         """
         rng = np.random.default_rng(rng)
-        return random_closed(self.tree, rng), rng.normal(size=self.nv)
+        return self._random.one(rng) if size is None else self._random.rows(rng, checked_count("size", size, least=0))
 
     def close(self, q: ArrayLike, tolerance: float = TOLERANCE) -> Array:
         """The nearest closed q; `LoopNotClosed` names the loop that cannot be closed."""

@@ -21,8 +21,10 @@ from kinloop.clusters import (
     tree,
 )
 from kinloop.clusters.framing import framed
+from kinloop.clusters.joint_ranges import JointDraws
 from kinloop.clusters.random_configurations import LEAST_MARGIN, margin_and_side
 from kinloop.model.loops import stacked_rows
+from kinloop.model.topology import Topology
 from kinloop.sim.singularity import nearness
 
 SOLID = {"mass": 1.0, "inertia": (0.1, 0.1, 0.1)}
@@ -162,6 +164,29 @@ def test_single_joints_are_uniform_within_limits_and_a_turn_or_a_metre(joint, li
     assert np.all((x >= low) & (x <= high))
     counts, _ = np.histogram(x, bins=4, range=between)
     assert np.all(counts > 25)
+
+
+def test_joints_drawn_in_one_go_are_those_drawn_one_after_another():
+    """Every kind by itself, one with limits once more between them; rows take the same numbers."""
+    b = kl.Builder("kinds")
+    for joint in ("revolute", "free", "prismatic", "spherical", "cylindrical", "planar", "universal"):
+        b.body(joint, **SOLID, joint=joint)
+    b.body("short", **SOLID, axis="x", lower=-0.2, upper=0.7)
+    b.body("last", **SOLID, joint="prismatic", axis="x")
+    top = Topology.of(b.mechanism())
+    draws, rng = JointDraws(top, range(len(top)), True), np.random.default_rng(1)
+    found = draws.one(np.random.default_rng(1))
+    for kind, at, joint in zip(top.types, top.q_of, top.joints, strict=True):
+        expected = kind.random(rng)
+        expected = np.array([rng.uniform(-0.2, 0.7)]) if joint.name == "short_joint" else expected
+        np.testing.assert_array_equal(found[at], expected)
+    numbers = np.random.default_rng(2).random((3, draws.count))
+    rows = draws.rows(numbers, 5)
+    np.testing.assert_array_equal(rows[:2], draws.rows(numbers[:2], 5))
+    plain = JointDraws(top, [0, 2, 7], True)
+    seeds = [np.random.default_rng(k) for k in range(3)]
+    rows = plain.rows(np.array([np.random.default_rng(k).random(plain.count) for k in range(3)]))
+    np.testing.assert_array_equal(rows, [plain.one(seed) for seed in seeds])
 
 
 def test_rotors_turn_as_often_as_their_gears_say():

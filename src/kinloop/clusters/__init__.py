@@ -14,6 +14,7 @@ state_faults           what keeps positions from being a configuration of the ro
 assembly               closed configurations of a whole robot: the nearest, a neutral one; how well conditioned they are
 joint_ranges           positions of joints within limits and one turn
 random_configurations  closed configurations at random, where a robot is tested
+random_ways            ways to them in kernels, or straight ones
 stacked_transforms     the papers' stacked matrices, to look at and to test against
 """
 

@@ -38,7 +38,10 @@ class Alone:
     def random(self, rng: np.random.Generator) -> Array:
         """Positions of all joints of `top`, drawn as for the whole robot."""
         self.drawn = True
-        q = self._whole.random(rng)
+        return self.taken(self._whole.random(rng))
+
+    def taken(self, q: Array) -> Array:
+        """Positions of the joints of `top` out of the whole robot's q."""
         return q if self.top is self._whole else np.concatenate([q[self._whole.q_of[i]] for i in self._places])
 
     def put(self, q: Array, own: Array) -> None:

@@ -56,12 +56,14 @@ def close_parts(
     rounds: int = 100,
     enough: float = 0.0,
     rank: int | None = None,
+    damped: bool = True,
 ) -> tuple[Array, float]:
     """The closed configuration near q, moving only `dofs`, and the largest residual left: as small as it gets, or
     `enough` [m, rad].
 
     `rank` is how many directions the loops hold, where that is known. Rows that files print with few digits seem to
-    hold one more: what they leave open there is not worth a motion of the whole mechanism.
+    hold one more: what they leave open there is not worth a motion of the whole mechanism. Without
+    `damped` the search ends before the first step that leads away.
     """
     dofs = list(dofs)
     bodies = sorted({top.body_of[d] for d in dofs})
@@ -87,7 +89,7 @@ def close_parts(
             if small:
                 break
         else:
-            if error < FINISHED or damping > HOPELESS:
+            if error < FINISHED or damping > HOPELESS or not damped:
                 break
             damping = max(GROWTH * damping, DAMPING)
     return q, residual(rows.phi)
@@ -139,7 +141,6 @@ def close_step(tree: ClusterTree, q: Array, dy: Array) -> Array:
     for c in tree.clusters:
         if not c.parts:
             continue
-        dependent = [c.dofs[k] for k in c.chart.dependent]
-        closed, error = close_parts(top, c.parts, dependent, q1)
+        closed, error = close_parts(top, c.parts, c.dependent_dofs, q1)
         q1 = closed if error < CONVERGED else close_cluster(top, c, q1)[0]
     return top.normalized(q1)

@@ -51,6 +51,11 @@ class Cluster:
         return int(self.v.stop - self.v.start)
 
     @property
+    def dependent_dofs(self) -> list[int]:
+        """Those of `dofs` that follow from the others."""
+        return [self.dofs[k] for k in self.chart.dependent]
+
+    @property
     def linear(self) -> bool:
         """Whether only closures linear in q tie the cluster (gears, belts): its G is constant."""
         return all(p.linear for p in self.parts)

@@ -44,7 +44,7 @@ def solve(A: Array, B: Array) -> Array:
 
 
 def determinant(A: Array) -> Any:
-    """det A up to its sign: directly up to 2, above by the elimination of `solve`, whose values it shares."""
+    """det A: directly up to 2, above by the elimination of `solve`, whose values it shares."""
     n = len(A)
     if n == 1:
         return A[0, 0]
@@ -53,26 +53,31 @@ def determinant(A: Array) -> Any:
     if A.dtype != object:
         return float(np.linalg.det(A))
     product: Any = 1.0
-    for pivot in _eliminate([list(row) for row in A], n):
+    for pivot, swaps in _eliminate([list(row) for row in A], n):
         product = product * pivot
+        for swap in swaps:
+            product = sc.where(swap, -product, product)
     return product
 
 
 def largest_inverse_pivot(A: Array) -> Any:
     """max 1 / |pivot| of the elimination of `solve`: infinite or NaN where A is singular."""
-    return sc.largest([reciprocal(pivot) for pivot in _eliminate([list(row) for row in A], len(A))])
+    return sc.largest([reciprocal(pivot) for pivot, _ in _eliminate([list(row) for row in A], len(A))])
 
 
-def _eliminate(M: Matrix, n: int) -> Iterator[Any]:
-    """Make the left n columns of M unit upper triangular, in place; yields each pivot before dividing by it."""
+def _eliminate(M: Matrix, n: int) -> Iterator[tuple[Any, list[Any]]]:
+    """Make the left n columns of M unit upper triangular, in place; yields each pivot before dividing by it, and
+    which exchanges of rows brought it there."""
     width = len(M[0])
     for j in range(n):
+        swaps = []
         for r in range(j + 1, n):
             swap = sc.abs(M[j][j]) < sc.abs(M[r][j])
             top = [sc.where(swap, M[r][c], M[j][c]) for c in range(j, width)]
             low = [sc.where(swap, M[j][c], M[r][c]) for c in range(j, width)]
             M[j][j:], M[r][j:] = top, low
-        yield M[j][j]
+            swaps.append(swap)
+        yield M[j][j], swaps
         pivot = reciprocal(M[j][j])
         M[j][j + 1 :] = [x * pivot for x in M[j][j + 1 :]]
         for r in range(j + 1, n):

@@ -19,8 +19,8 @@ class Cylindrical(AxisJoint):
 
     nq = nv = 2
 
-    def random(self, rng: np.random.Generator) -> Array:
-        return np.array([rng.uniform(-np.pi, np.pi), rng.uniform(-0.5, 0.5)])
+    def spread(self) -> list[tuple[float, float]]:
+        return [(-np.pi, np.pi), (-0.5, 0.5)]
 
     def pose(self, q: Array) -> Transform:
         a = np.array(self.axis)

@@ -104,8 +104,13 @@ class JointType:
         return np.zeros(self.nq)
 
     def random(self, rng: np.random.Generator) -> Array:
-        """A position well spread over what the joint can do."""
-        return rng.uniform(-np.pi, np.pi, self.nq)
+        """A position well spread over what the joint can do: uniform over `spread`, unless a type says otherwise."""
+        low, high = np.reshape(self.spread(), (self.nq, 2)).T
+        return rng.uniform(low, high)
+
+    def spread(self) -> list[tuple[float, float]]:
+        """Between what the positions are drawn that `random` draws [rad, m]."""
+        return [(-np.pi, np.pi)] * self.nq
 
     def pose(self, q: Array) -> Transform:
         raise NotImplementedError

@@ -22,8 +22,8 @@ class Planar(AxisJoint):
 
     nq = nv = 3
 
-    def random(self, rng: np.random.Generator) -> Array:
-        return np.array([*rng.uniform(-0.5, 0.5, 2), rng.uniform(-np.pi, np.pi)])
+    def spread(self) -> list[tuple[float, float]]:
+        return [(-0.5, 0.5), (-0.5, 0.5), (-np.pi, np.pi)]
 
     def pose(self, q: Array) -> Transform:
         t1, t2 = perpendicular(self.axis)

@@ -19,8 +19,8 @@ class Prismatic(AxisJoint):
 
     nq = nv = 1
 
-    def random(self, rng: np.random.Generator) -> Array:
-        return rng.uniform(-0.5, 0.5, 1)
+    def spread(self) -> list[tuple[float, float]]:
+        return [(-0.5, 0.5)]
 
     def pose(self, q: Array) -> Transform:
         return Transform(np.eye(3), np.array(self.axis) * q[0])
