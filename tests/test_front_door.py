@@ -19,7 +19,7 @@ from helpers import assert_enough
 import kinloop as kl
 from kinloop import front_door
 from kinloop.algorithms.quantities import QUANTITIES
-from kinloop.algorithms.trees.reactions import named
+from kinloop.algorithms.trees.reactions import Reactions
 from kinloop.compiler.run import builtin
 from kinloop.errors import KinloopError, NonFiniteInput, SingularConfiguration
 
@@ -52,13 +52,14 @@ def careful(robot: kl.Robot, quantity: str, q: Any, v: Any, tau: Any) -> Any:
     entry, given = QUANTITIES[quantity], {"q": q, "v": v, "tau": tau, "a": tau, "f": np.arange(6.0)}
     frames = {"": [], "one": [robot.body_names[-1]], "many": [robot.body_names[-1], robot.body_names[0]]}[entry.frames]
     found = robot._door.compute(quantity, [given[name] for name in entry.inputs], frames=frames)
-    return named(robot.tree, *found) if quantity == "reactions" else found
+    return Reactions(robot.tree, found) if quantity == "reactions" else found
 
 
 def same(x: Any, y: Any) -> bool:
     if isinstance(x, dict):
         return list(x) == list(y) and all(map(same, x.values(), y.values()))
-    if isinstance(x, tuple):
+    if isinstance(x, tuple | Reactions):
+        x, y = tuple(x), tuple(y)
         return len(x) == len(y) and all(map(same, x, y))
     return (
         type(x) is type(y)

@@ -83,6 +83,16 @@ def test_reactions_have_the_axes_of_a_batch(leg):
             assert all(np.array_equal(batch.transmissions[name][x][at], f) for x, f in forces.items())
 
 
+def test_reactions_unpack_and_pickle_as_what_they_are_by_name(leg):
+    q, v = leg.random_state(0)
+    found = leg.reactions(q, v, v)
+    joints, loops, transmissions = found
+    again = pickle.loads(pickle.dumps(found))
+    assert joints is found.joints and list(again.joints) == leg.joint_names
+    assert all(np.array_equal(again.joints[name], f) for name, f in joints.items())
+    assert list(again.loops) == list(loops) and list(again.transmissions) == list(transmissions)
+
+
 def test_batches_equal_single_states_bit_for_bit(leg):
     rng = np.random.default_rng(1)
     states = [leg.random_state(rng) for _ in range(7)]

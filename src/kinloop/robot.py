@@ -16,7 +16,7 @@ from kinloop.algorithms.constrained.motion_constraints import Constraints
 from kinloop.algorithms.requests import ask
 from kinloop.algorithms.trees.articulated import check_regular, is_solid
 from kinloop.algorithms.trees.base_parameters import BaseParameters, base_parameters
-from kinloop.algorithms.trees.reactions import Reactions, named
+from kinloop.algorithms.trees.reactions import Reactions
 from kinloop.algorithms.trees.regressor import with_inertial_parameters
 from kinloop.clusters import ClusterTree, grow, neutral
 from kinloop.clusters.closing import TOLERANCE
@@ -234,8 +234,8 @@ class Robot(RobotDerivatives):
     def reactions(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None) -> Reactions:
         """Wrenches in all tree joints and loops under tau, by name."""
         if f_ext is None:
-            return named(self.tree, *self._answers["reactions"](q, v, tau))
-        return named(self.tree, *self._by("reactions", (q, v, tau), None, f_ext))
+            return Reactions(self.tree, self._answers["reactions"](q, v, tau))
+        return Reactions(self.tree, self._by("reactions", (q, v, tau), None, f_ext))
 
     # --- any quantity, by its name
 

@@ -36,7 +36,7 @@ class Word(enum.IntEnum):
 
 
 INPUT_WORDS, OUTPUT_WORDS = 5, 4
-BLOCK = 64  # rows that a guarded builtin looks at, judges and computes before others: they stay in the nearest memory
+BLOCK = 16
 OTHER, THREADED, WORDS = 0, 1, 2  # places of two callables and of the words in what is the `self` of a guarded builtin
 
 CACHE_LINE = 64  # bytes; every scratch array begins on one

@@ -8,14 +8,14 @@ from helpers import State, assert_agree, assert_enough, drop
 from kinloop import scalar as sc
 from kinloop.algorithms.trees.cluster_aba import cluster_aba
 from kinloop.algorithms.trees.kinematics import motion, world_poses
-from kinloop.algorithms.trees.reactions import Reactions, named, reactions
+from kinloop.algorithms.trees.reactions import Reactions, reactions
 from kinloop.algorithms.witnesses.dense_kkt import dense_kkt, spanning_dynamics
 from kinloop.model import LoopJoint, Rod
 from kinloop.spatial import cross_force, cross_motion
 
 
 def loads(s: State) -> Reactions:
-    return named(s.tree, *reactions(s.tree, s.q, s.v, s.tau, s.f_ext))
+    return Reactions(s.tree, reactions(s.tree, s.q, s.v, s.tau, s.f_ext))
 
 
 def world_accelerations(s: State, a: np.ndarray) -> list[np.ndarray]:

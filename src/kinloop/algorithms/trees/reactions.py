@@ -9,8 +9,9 @@ these on, Newton's law from the leaves inward gives what each tree joint transmi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,29 +25,39 @@ from kinloop.model import LoopClosure
 from kinloop.scalar import Array
 
 
-class Reactions(NamedTuple):
-    """Wrenches [N m, N] by name, of one state or with the leading axes of a batch.
+class Reactions:
+    """Wrenches [N m, N] by name, of one state or with the leading axes of a batch; named when they are asked for.
 
     `joints`: on the child, through its tree joint, in the child's frame. `loops`: on the successor,
     through the loop, in the successor's frame (its predecessor feels the opposite). `transmissions`:
     for couplings and loop functions, the generalised forces they put on the joints they name.
     """
 
-    joints: dict[str, Array]
-    loops: dict[str, Array]
-    transmissions: dict[str, dict[str, Array]]
+    __slots__ = ("__dict__", "_found", "_tree")  # a dict of names only where some are asked for
 
+    def __init__(self, tree: ClusterTree, found: Array | Sequence[Array]) -> None:
+        """`found` is what `reactions` returns, for one state or a batch."""
+        self._tree, self._found = tree, found
 
-def named(tree: ClusterTree, joints: Array, loops: Array, transmissions: Array) -> Reactions:
-    """What `reactions` returns, for one state or a batch, by the names of joints, loops and coordinates."""
-    names = tree.once(_names)
-    if joints.ndim > 2:
-        joints, loops, transmissions = _in_front(joints, 2), _in_front(loops, 2), _in_front(transmissions, 1)
-    return Reactions(
-        {name: joints[k] for k, name in enumerate(names.joints)},
-        {name: loops[k] for k, name in enumerate(names.loops)},
-        {part: {name: transmissions[k] for k, name in numbered} for part, numbered in names.transmissions},
-    )
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        return iter((self.joints, self.loops, self.transmissions))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"joints": self.joints, "loops": self.loops, "transmissions": self.transmissions}
+
+    @cached_property
+    def joints(self) -> dict[str, Array]:
+        return dict(zip(self._tree.once(_names).joints, _in_front(self._found[0], 2), strict=True))
+
+    @cached_property
+    def loops(self) -> dict[str, Array]:
+        return dict(zip(self._tree.once(_names).loops, _in_front(self._found[1], 2), strict=True))
+
+    @cached_property
+    def transmissions(self) -> dict[str, dict[str, Array]]:
+        forces = _in_front(self._found[2], 1)
+        parts = self._tree.once(_names).transmissions
+        return {part: {name: forces[k] for k, name in numbered} for part, numbered in parts}
 
 
 def _in_front(x: Array, axis: int) -> Array:

@@ -32,7 +32,7 @@ from kinloop.compiler.emit.vector_type import Vector
 
 _DTYPE, _SIZE = "float64", 8
 _ROWS = ("i64 %start", "i64 %stop", "ptr %words", "ptr %table", "ptr %memory")  # of @rows
-_SUMS = 8  # side by side in @finite: as many additions as a processor has under way
+_SUMS = 8  # side by side in @finite and @within: as many additions as a processor has under way
 
 
 def guard_text(width: int, fma: bool) -> str:
@@ -280,8 +280,14 @@ def _write_within(module: Module, block: Vector) -> None:
     with module.function("i1", "within", "ptr %numbers", "i64 %n", f"{R} %limit") as w:
         first = w.new(f"insertelement {T} poison, {R} %limit, i32 0")
         limits = w.new(f"shufflevector {T} {first}, {T} poison, <{W} x i32> zeroinitializer")
-        whole = w.integer("and", "%n", -W)
-        with w.count(0, whole, W, [(block.bits, "zeroinitializer")]) as blocks:
+        many, whole = w.integer("and", "%n", -_SUMS * W), w.integer("and", "%n", -W)
+        with w.count(0, many, _SUMS * W, [(block.bits, "zeroinitializer")]) as runs:
+            at = [w.integer("add", runs.index, W * k) for k in range(_SUMS)]
+            beyond = functools.reduce(
+                lambda a, b: w.integer("or", a, b, block.bits), [_beyond(w, block, k, limits) for k in at]
+            )
+            runs.following = [w.integer("or", runs.carried[0], beyond, block.bits)]
+        with w.count(many, whole, W, [(block.bits, str(runs.results[0]))]) as blocks:
             beyond = _beyond(w, block, blocks.index, limits)
             blocks.following = [w.integer("or", blocks.carried[0], beyond, block.bits)]
         some = any_lane(w, block, w.new(f"icmp ne {block.bits} {blocks.results[0]}, zeroinitializer"))
