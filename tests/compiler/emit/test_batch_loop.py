@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kinloop import scalar as sc
 from kinloop.compiler import compile_function
 from kinloop.errors import NonFiniteInput
 from tests.compiler.graphs import double, random_function, random_states
@@ -19,6 +20,24 @@ def test_any_number_of_rows_is_right_and_nothing_else_is_written(rows):
     kernel(x, y, out=guarded[1:-1])
     np.testing.assert_array_equal(guarded[1:-1], 2 * x + y)
     assert (guarded[[0, -1]] == 7.0).all()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_outputs_that_are_constants_stand_in_every_row(dtype):
+    def body(x, y):
+        return {"a": np.array([[1.5, x[0]], [0.0, y[0]]], dtype=object), "y": y * 0.5 + x, "c": np.array([-2.0])}
+
+    kernel = compile_function(sc.trace(body, {"x": 1, "y": 1}), dtype=dtype, cache=False)
+    for rows in (1, 2, kernel.lanes + 1, 5 * kernel.lanes):
+        x, y = (np.full((rows, 1), z, dtype) for z in (2.0, 3.0))
+        x[0] = np.nan  # a bad row, and what its lanes leave behind
+        for _ in range(2):
+            a, _, c = kernel(x, y, on_nonfinite="nan")
+            assert np.isnan(a[0]).all() and np.isnan(c[0]).all()
+            assert (a[1:] == [[1.5, 2], [0, 3]]).all() and (c[1:] == -2).all()
+        steps = kernel.iterate(np.full((rows, 1), 2.0, dtype), y, steps=3, feedback={"y": "y"})
+        assert steps["c"].shape == (rows, 3, 1) and (steps["c"] == -2).all() and (steps["a"][..., 0, 0] == 1.5).all()
+        np.testing.assert_array_equal(steps["a"][:, :, 1, 1], steps["a"][:1, :, 1, 1].repeat(rows, axis=0))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

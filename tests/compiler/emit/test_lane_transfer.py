@@ -7,13 +7,15 @@ import pytest
 
 from kinloop import scalar as sc
 from kinloop.compiler import compile_function
+from kinloop.compiler.emit.lane_transfer import RUN
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("columns", [1, 3, 4, 5, 8, 9, 17])
+@pytest.mark.parametrize("columns", [1, 3, 4, 5, 8, 9, 17, 64, 65, 135])
 def test_columns_around_every_multiple_of_the_lanes(dtype, columns):
+    assert RUN // np.dtype(dtype).itemsize < 135  # rows that are written in several turns
     kernel = compile_function(sc.trace(lambda x: x[::-1], {"x": columns}), dtype=dtype, cache=False)
-    for rows in (1, kernel.lanes, 2 * kernel.lanes + 1):
+    for rows in (1, 2, kernel.lanes, 2 * kernel.lanes - 1, 2 * kernel.lanes + 1):
         x = np.random.default_rng(rows).normal(size=(rows, columns)).astype(dtype)
         assert kernel(x).tobytes() == x[:, ::-1].tobytes()
         assert kernel(x[0]).tobytes() == x[0, ::-1].tobytes()

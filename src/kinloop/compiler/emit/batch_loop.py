@@ -9,7 +9,7 @@ from kinloop.compiler.emit.ir import Module, Writer
 from kinloop.compiler.emit.kernel_layout import Layout
 from kinloop.compiler.emit.lane_arithmetic import any_lane, lane_bits
 from kinloop.compiler.emit.lane_transfer import alarmed
-from kinloop.compiler.emit.stages import run_stages
+from kinloop.compiler.emit.stages import run_stages, write_standing
 
 
 def write_batch(module: Module, layout: Layout) -> None:
@@ -81,6 +81,7 @@ def _write_batch(module: Module, layout: Layout) -> None:
     """@batch(start, stop, table, scratch): all rows from start to stop; the first bad row, or -1."""
     parameters = ("i64 %start", "i64 %stop", "ptr %table", "ptr %scratch")
     with module.function("i64", "batch", *parameters, public=True) as w:
+        write_standing(w, layout)
         last = w.integer("sub", "%stop", 1)
         with w.count("%start", "%stop", layout.lanes, [("i64", -1)], at_least_once=True) as group:
             row, (first,) = f"i64 {group.index}", group.carried

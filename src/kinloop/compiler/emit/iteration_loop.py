@@ -11,7 +11,7 @@ from __future__ import annotations
 from kinloop.compiler.emit.array_table import entry, read_rows, write_rows
 from kinloop.compiler.emit.ir import Module, Value, Writer
 from kinloop.compiler.emit.kernel_layout import Array, Layout
-from kinloop.compiler.emit.stages import run_stages
+from kinloop.compiler.emit.stages import run_stages, write_standing
 
 AT_ONCE = 8
 """Slots that are fed back at a time."""
@@ -78,6 +78,7 @@ def _write_iterate(module: Module, layout: Layout) -> None:
         count = len(layout.arrays) + len(layout.outputs)
         more = [w.load("i64", w.offset("%more", k, "i64"), 8) for k in range(count)]
         steps, slots = more[: len(layout.arrays)], more[len(layout.arrays) :]
+        write_standing(w, layout)
         last = f"i64 {w.integer('sub', '%stop', 1)}"
         with w.count("%start", "%stop", layout.lanes, at_least_once=True) as group:
             row, left = f"i64 {group.index}", f"i64 {w.integer('sub', '%stop', group.index)}"

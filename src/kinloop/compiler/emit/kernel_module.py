@@ -11,6 +11,7 @@ from kinloop.compiler.emit.kernel_layout import Layout, scratch_bytes
 from kinloop.compiler.emit.lane_arithmetic import declare_intrinsics
 from kinloop.compiler.emit.lane_transfer import write_transfers
 from kinloop.compiler.emit.stages import write_stages
+from kinloop.compiler.emit.vector_type import Vector
 from kinloop.compiler.plan.stage_types import Plan
 
 
@@ -20,7 +21,7 @@ def module_text(plan: Plan, layout: Layout, fma: bool, rows: int) -> str:
     Names of inputs and outputs do not appear in it.
     """
     module, vector, block = Module(), layout.vector, layout.block
-    for kind in dict.fromkeys([vector, vector.as_double(), block, block.as_double()]):
+    for kind in dict.fromkeys([vector, vector.as_double(), block, block.as_double(), Vector(1, "double")]):
         declare_intrinsics(module, kind)
     for name in LIBM:
         module.declare("double", symbol(name), *(["double"] * (2 if name == "atan2" else 1)))

@@ -40,6 +40,14 @@ class LaneArithmetic:
         return terms[0]
 
 
+def in_all_lanes(w: Writer, vector: Vector, x: str) -> str:
+    """The number `x` in every lane."""
+    if vector.width == 1:
+        return x
+    first = w.new(f"insertelement {vector.type} poison, {vector.real} {x}, i32 0")
+    return w.new(f"shufflevector {vector.type} {first}, {vector.type} poison, {vector.of('i32')} zeroinitializer")
+
+
 def lane_bits(w: Writer, vector: Vector, mask: str) -> str:
     """The truth values of the lanes as the bits of an integer, `vector.width` of them."""
     return mask if vector.width == 1 else w.new(f"bitcast {vector.truth} {mask} to i{vector.width}")

@@ -8,8 +8,11 @@ meets nan or infinity it becomes nan, since 0 x is then not 0.
 
 from __future__ import annotations
 
+from kinloop.compiler.abi import CACHE_LINE
 from kinloop.compiler.emit.ir import Module, Value, Writer
 from kinloop.compiler.emit.vector_type import Vector
+
+RUN = 512  # bytes that a row is given at a time
 
 
 def write_transfers(module: Module, vector: Vector, block: Vector) -> None:
@@ -54,6 +57,20 @@ def alarmed(w: Writer, vector: Vector, alarm: Value) -> str:
     return w.new(f"fcmp uno {vector.type} {numbers}, zeroinitializer")
 
 
+def _blocks(w: Writer, vector: Vector) -> tuple[str, str]:
+    """Where the last block of W columns begins, and where one after it would; 0 if there are not W columns.
+
+    The last block ends with the last column, and may have some in common with the block before.
+    """
+    W = vector.width
+    covered = w.integer("and", w.integer("add", "%n", W - 1), -W)
+    return w.integer("sub", "%n", W), w.select(w.compare("slt", "%n", W), "i64", 0, covered)
+
+
+def _smaller(w: Writer, a: str, b: Value) -> str:
+    return w.select(w.compare("slt", a, b), "i64", a, b)
+
+
 def _write_gather(module: Module, vector: Vector) -> None:
     """@gather(base, stride, columns, row, last row, slots, alarm): lanes beyond the last row repeat it."""
     W, T, R, I = vector.width, vector.type, vector.real, vector.bits
@@ -61,19 +78,19 @@ def _write_gather(module: Module, vector: Vector) -> None:
     with module.function(I, "gather", *array, *rows, slots, f"{I} %alarm") as w:
         starts = []
         for lane in range(W):
-            own = w.integer("add", "%row", lane)
-            row = w.select(w.compare("slt", own, "%last"), "i64", own, "%last")
+            row = _smaller(w, w.integer("add", "%row", lane), "%last")
             starts.append(w.offset("%base", w.integer("mul", row, "%stride")))
-        whole = w.integer("and", "%n", -W)
-        with w.count(0, whole, W, [(I, "%alarm")]) as blocks:
-            loaded = [w.load(T, w.offset(start, blocks.index, R), vector.real_size) for start in starts]
+        last, covered = _blocks(w, vector)
+        with w.count(0, covered, W, [(I, "%alarm")]) as blocks:
+            column = _smaller(w, blocks.index, last)
+            loaded = [w.load(T, w.offset(start, column, R), vector.real_size) for start in starts]
             (alarm,) = blocks.carried
-            for i, column in enumerate(_transpose(w, vector, loaded)):
-                slot = w.offset("%to", w.integer("add", blocks.index, i), T)
-                w.store(T, column, slot, vector.align)
-                alarm = _raise_alarm(w, vector, column, alarm)
+            target = w.offset("%to", column, T)
+            for i, x in enumerate(_transpose(w, vector, loaded)):
+                w.store(T, x, w.offset(target, i, T), vector.align)
+                alarm = _raise_alarm(w, vector, x, alarm)
             blocks.following = [alarm]
-        with w.count(whole, "%n", carry=[(I, blocks.results[0])]) as single:
+        with w.count(covered, "%n", carry=[(I, blocks.results[0])]) as single:
             packed = "poison"
             for lane, start in enumerate(starts):
                 x = w.load(R, w.offset(start, single.index, R), vector.real_size)
@@ -84,31 +101,38 @@ def _write_gather(module: Module, vector: Vector) -> None:
 
 
 def _write_scatter(module: Module, vector: Vector) -> None:
-    """@scatter(base, stride, columns, row, rows, slots): the first `rows` lanes to rows."""
-    W, T, R = vector.width, vector.type, vector.real
+    """@scatter(base, stride, columns, row, rows, slots): the first `rows` lanes to rows.
+
+    Blocks go through a buffer, from where a row gets RUN bytes before the next one's turn: memory takes in cache lines
+    that follow each other twice as fast as one line of each row.
+    """
+    W, T, R, pitch = vector.width, vector.type, vector.real, RUN // vector.real_size
     array, rows, slots = ("ptr %base", "i64 %stride", "i64 %n"), ("i64 %row", "i64 %rows"), "ptr %from"
     with module.function("void", "scatter", *array, *rows, slots) as w:
-        starts = []
-        for lane in range(W):
-            own = w.integer("add", "%row", lane)
-            starts.append(w.offset("%base", w.integer("mul", own, "%stride")))
-        all_lanes = w.compare("sge", "%rows", W)
-        whole = w.select(all_lanes, "i64", w.integer("and", "%n", -W), 0)
-        with w.count(0, whole, W) as blocks:
-            columns = []
-            for i in range(W):
-                slot = w.offset("%from", w.integer("add", blocks.index, i), T)
-                columns.append(w.load(T, slot, vector.align))
-            for start, row in zip(starts, _transpose(w, vector, columns), strict=True):
-                w.store(T, row, w.offset(start, blocks.index, R), vector.real_size)
-        lanes = w.select(all_lanes, "i64", W, "%rows")
-        with w.count(whole, "%n") as single:
+        buffer = w.new(f"alloca [{W * pitch} x {R}], align {CACHE_LINE}")
+        lanes = _smaller(w, "%rows", W)
+        last, covered = _blocks(w, vector)
+        with w.count(0, covered, pitch) as run:
+            wide = _smaller(w, w.integer("sub", covered, run.index), pitch)
+            with w.count(0, wide, W, at_least_once=True) as block:
+                source = w.offset("%from", _smaller(w, w.integer("add", run.index, block.index), last), T)
+                columns = [w.load(T, w.offset(source, i, T), vector.align) for i in range(W)]
+                place = w.offset(buffer, block.index, R)
+                for lane, x in enumerate(_transpose(w, vector, columns)):
+                    w.store(T, x, w.offset(place, lane * pitch, R), vector.align)
+            with w.count(0, lanes, at_least_once=True) as own:
+                source = w.offset(buffer, w.integer("mul", own.index, pitch), R)
+                target = w.offset("%base", w.integer("mul", w.integer("add", "%row", own.index), "%stride"))
+                with w.count(0, wide, W, at_least_once=True) as block:
+                    x = w.load(T, w.offset(source, block.index, R), vector.align)
+                    column = _smaller(w, w.integer("add", run.index, block.index), last)
+                    w.store(T, x, w.offset(target, column, R), vector.real_size)
+        with w.count(covered, "%n") as single:
             slot = w.offset("%from", single.index, T)
-            with w.count(0, lanes, at_least_once=True) as lane:
-                x = w.load(R, w.offset(slot, lane.index, R), vector.real_size)
-                row = w.integer("add", "%row", lane.index)
-                start = w.offset("%base", w.integer("mul", row, "%stride"))
-                w.store(R, x, w.offset(start, single.index, R), vector.real_size)
+            with w.count(0, lanes, at_least_once=True) as own:
+                x = w.load(R, w.offset(slot, own.index, R), vector.real_size)
+                target = w.offset("%base", w.integer("mul", w.integer("add", "%row", own.index), "%stride"))
+                w.store(R, x, w.offset(target, single.index, R), vector.real_size)
         w.ret()
 
 

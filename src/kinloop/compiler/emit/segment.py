@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kinloop.compiler.emit.ir import Module, Writer
-from kinloop.compiler.emit.lane_arithmetic import any_nonzero
+from kinloop.compiler.emit.lane_arithmetic import any_nonzero, in_all_lanes
 from kinloop.compiler.emit.lane_calls import LANE_CALLS, lane_call
 from kinloop.compiler.emit.vector_type import Vector
 from kinloop.compiler.plan.stage_types import Operand, Pattern, Place, Plan, Segment
@@ -209,9 +209,4 @@ class _LapWriter(_OperationWriter):
             return super()._fetch(x)
         real = self.vector.real
         number = self.writer.load(real, self.writer.offset("%constants", column, real), self.vector.real_size)
-        if self.vector.width == 1:
-            return number
-        first = self.writer.new(f"insertelement {self.T} poison, {real} {number}, i32 0")
-        return self.writer.new(
-            f"shufflevector {self.T} {first}, {self.T} poison, {self.vector.of('i32')} zeroinitializer"
-        )
+        return in_all_lanes(self.writer, self.vector, number)

@@ -10,8 +10,10 @@ other lanes keep their results.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kinloop.compiler.abi import symbol
-from kinloop.compiler.emit.ir import UNLIKELY, Module
+from kinloop.compiler.emit.ir import UNLIKELY, Module, Writer
 from kinloop.compiler.emit.lane_arithmetic import LaneArithmetic, any_lane
 from kinloop.compiler.emit.vector_type import Vector
 
@@ -82,18 +84,18 @@ def _reduce(m: LaneArithmetic, x: str, n: str) -> str:
     return m.sub(r, rest)
 
 
-def _huge_lanes(m: LaneArithmetic, x: str, huge: str, pair: tuple[str, str]) -> list[str]:
-    """libm's answers in the lanes that are too large for the polynomial."""
-    vector, new, out = m.vector, m.writer.new, list(pair)
-    for k, name in enumerate(("sin", "cos")):
-        for lane in range(vector.width):
-            one = new(f"extractelement {vector.type} {x}, i32 {lane}")
-            old = new(f"extractelement {vector.type} {out[k]}, i32 {lane}")
-            own = new(f"extractelement {vector.truth} {huge}, i32 {lane}")
-            far = m.writer.call("double", symbol(name), f"double {one}")
-            best = m.writer.select(own, "double", far, old)
-            out[k] = new(f"insertelement {vector.type} {out[k]}, double {best}, i32 {lane}")
-    return out
+def _write_huge(w: Writer, block: Vector, source: str, targets: Sequence[str]) -> None:
+    """libm's answers in place of those of the polynomial, for the angles of a block that are too large for it."""
+    R, narrow, one = block.real, block.real == "float", Vector(1, "double")
+    with w.count(0, block.width) as lane:
+        x = w.load(R, w.offset(source, lane.index, R), block.real_size)
+        x = w.new(f"fpext float {x} to double") if narrow else x
+        size = w.call("double", "llvm.fabs.f64", f"double {x}")
+        with w.when(w.new(f"fcmp ogt double {size}, {one.const(LIMIT)}")):
+            for name, target in zip(("sin", "cos"), targets, strict=True):
+                far = w.call("double", symbol(name), f"double {x}")
+                far = w.new(f"fptrunc double {far} to float") if narrow else far
+                w.store(R, far, w.offset(target, lane.index, R), block.real_size)
 
 
 def write_angles(module: Module, block: Vector, fma: bool) -> None:
@@ -112,12 +114,10 @@ def write_angles(module: Module, block: Vector, fma: bool) -> None:
             x = w.load(B, source, block.real_size)
             if narrow:
                 x = w.new(f"fpext {B} {x} to {T}")
-            near = _sincos(m, x)
-            huge = w.new(f"fcmp ogt {T} {m.intrinsic('fabs', x)}, {wide.const(LIMIT)}")
-            with w.when(any_lane(w, wide, huge), UNLIKELY) as beyond:
-                far = _huge_lanes(m, x, huge, near)
-            pair = [beyond.merge(T, far[k], near[k]) for k in range(2)]
-            for target, y in zip(targets, pair, strict=True):
+            for target, y in zip(targets, _sincos(m, x), strict=True):
                 y = w.new(f"fptrunc {T} {y} to {B}") if narrow else y
                 w.store(B, y, target, block.real_size)
+            huge = w.new(f"fcmp ogt {T} {m.intrinsic('fabs', x)}, {wide.const(LIMIT)}")
+            with w.when(any_lane(w, wide, huge), UNLIKELY):
+                _write_huge(w, block, source, targets)
         w.ret()

@@ -6,7 +6,7 @@ segments before and after. Values that live across segments get slots of their o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from kinloop.scalar.symbol import constant_value
 
 SEGMENT = 400  # runs as fast as 1600, compiles 20 % faster
 MOVE = 256  # copies of fewer slots are written one by one
-ANGLE_PAD = 8  # angles come in blocks of at most this many, so that one state can fill the vector unit
+ANGLE_PAD = 16  # angles come in blocks of at most this many, so that one state can fill the vector unit
 
 
 def make_plan(function: Function, fuse: bool, segment: int = SEGMENT, large: float = LARGE) -> Plan:
@@ -229,6 +229,8 @@ def _pieces(draft: _Draft, order: list[int], segment: int, large: float) -> list
     """`order` cut into segments, and where it repeats itself into laps."""
     pieces: list[list[int] | Laps] = []
     order, spans = roll(order, draft.operations, large)
+    if not spans:
+        order = _late(order, draft.operations)
     done = 0
     for span in spans:
         pieces += _cut(draft, order[done : span.start], segment)
@@ -273,6 +275,25 @@ def _cut(draft: _Draft, order: list[int], segment: int) -> list[list[int]]:
         here.add(v)
         pieces[-1].append(v)
     return pieces
+
+
+def _late(order: list[int], operations: Mapping[int, Operation]) -> list[int]:
+    """The same operations, each right before its first use if nothing then has to wait longer for it.
+
+    Algorithms go over all bodies time and again; what one pass computes for a later one waits in between.
+    """
+    place = {v: i for i, v in enumerate(order)}
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for v in reversed(order):
+        given = [x for x in operations[v][1] if isinstance(x, int) and x in place]
+        use = first.get(v, place[v])
+        if use > place[v] and all(last.get(x, -1) >= use for x in given):
+            place[v] = use
+        for x in given:
+            first[x] = min(first.get(x, place[v]), place[v])
+            last[x] = max(last.get(x, place[v]), place[v])
+    return sorted(order, key=lambda v: (place[v], v))
 
 
 def _order(draft: _Draft, needed: Iterable[Operand]) -> list[int]:

@@ -55,10 +55,17 @@ def host() -> Target:
     flat = features.flatten() if features else ""
     triple = llvm.get_process_triple()
     arm = triple.startswith(("aarch64", "arm64"))
-    # 512-bit registers are not used: no host to show that they are faster than 256 on these kernels.
-    bits = 256 if "+avx2," in flat + "," or "+avx," in flat + "," else 128
     versions = f"llvmlite {llvmlite.__version__} llvm {'.'.join(map(str, llvm.llvm_version_info))}"
-    return Target(triple, llvm.get_host_cpu_name(), flat, arm or "+fma," in flat + ",", bits, versions)
+    return Target(triple, llvm.get_host_cpu_name(), flat, arm or "+fma," in flat + ",", register_bits(flat), versions)
+
+
+def register_bits(features: str) -> int:
+    """The width of the vector registers to use on a processor with these features of LLVM's.
+
+    The first processors with 512 bits, those without VBMI2, run slower while they use them.
+    """
+    has = features.split(",")
+    return 512 if "+avx512f" in has and "+avx512vbmi2" in has else 256 if "+avx" in has or "+avx2" in has else 128
 
 
 def machine(target: Target) -> Any:
