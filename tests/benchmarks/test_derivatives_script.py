@@ -11,10 +11,18 @@ from kinloop.bench.timing import Effort
 TINY = Effort(rounds=1, budget=1e-5, batch=8, quick=True)
 
 
-def test_robots_with_loops_stand_by_themselves():
-    x = make_problem(robots.load("four_bar"))
+def test_what_peers_cannot_say_stands_by_itself():
+    x = make_problem(robots.load("belt_chain", links=2))
     for quantity in script.PEERS:
-        assert script.line("four_bar", x, quantity, TINY)[6:] == ["-"] * 5
+        assert script.line("belt_chain", x, quantity, TINY)[6:] == ["-"] * 5
+
+
+@pytest.mark.skipif("pinocchio" in missing(), reason="pip install 'kinloop[peers]'")
+def test_loops_stand_beside_constraints_of_the_tree_and_find_the_same():
+    x = make_problem(robots.load("four_bar_chain", links=3))
+    inverse, forward = (script.line(script.CHAIN, x, quantity, TINY) for quantity in script.PEERS)
+    assert inverse[6:] == ["-"] * 5
+    assert float(forward[-1]) < 1e-10 and forward[9].startswith("40x 120x")
 
 
 @pytest.mark.skipif("pinocchio" in missing() or "Go1" not in available_trees(), reason="pip install 'kinloop[peers]'")

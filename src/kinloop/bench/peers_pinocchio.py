@@ -153,6 +153,32 @@ def forward_peers(x: Problem) -> list[Peer]:
     ]
 
 
+def loop_derivatives(x: Problem) -> list[Peer]:
+    """Derivatives of forward dynamics of a robot with loops: of all accelerations, along all coordinates of the tree.
+
+    The result is what can be read beside ours: of independent accelerations, along closed velocities.
+    """
+    p = pinocchio_robot(x.robot)
+    if p is None or x.robot.mechanism.couplings:
+        return []
+    pin, model, data, state = p.pin, p.model, p.data, _state(p, x)
+    constraints, datas = loop_constraints(p)
+    settings = pin.ProximalSettings(1e-12, 1e-6, 10)
+    pin.initConstraintDynamics(model, data, constraints, datas)
+
+    def call() -> None:
+        pin.constraintDynamics(model, data, *state, constraints, datas, settings)
+        pin.computeConstraintDynamicsDerivatives(model, data, constraints, datas, settings)
+
+    def along_velocity() -> Array:
+        call()
+        out = np.zeros((x.robot.n_spanning,) * 2)
+        out[np.ix_(p.v_from, p.v_from)] = data.ddq_dv
+        return (out @ x.robot.spanning_jacobian(x.q))[x.robot.tree.independent_dofs]
+
+    return [Peer("pinocchio computeConstraintDynamicsDerivatives", call, along_velocity)]
+
+
 @functools.cache
 def _cholesky() -> Callable[[Array, Array], Array]:
     """What solves M x = b fastest, for the upper triangle of M."""
