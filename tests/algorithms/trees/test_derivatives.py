@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import kinloop as kl
+from kinloop import scalar as sc
 from kinloop.algorithms.trees.branch_factor import BranchFactor, velocity_parents
 from kinloop.algorithms.trees.cluster_aba import cluster_aba
 from kinloop.algorithms.trees.cluster_rnea import cluster_rnea
@@ -162,3 +163,18 @@ def test_a_factor_solves_and_inverts_what_a_tree_makes_sparse():
     assert relative(factor.inverse() @ M, np.eye(tree.nv)) <= 1e-12
     for k, b in enumerate(np.eye(tree.nv)):
         assert relative(factor.solve(b), factor.inverse()[:, k]) <= 1e-12
+
+
+@pytest.mark.parametrize("inverse", [False, True])
+def test_no_sum_waits_for_more_than_its_last_product(inverse):
+    def longest(n):
+        def outputs(m, b):
+            factor = BranchFactor(m.reshape(n, n), [k - 1 for k in range(n)])
+            return factor.inverse() if inverse else factor.solve(b)
+
+        depth = {}
+        for node in sc.trace(outputs, {"m": n * n, "b": n}).nodes:
+            depth[node.index] = 1 + max([depth.get(getattr(x, "index", None), 0) for x in node.args], default=0)
+        return max(depth.values())
+
+    assert longest(24) < 2.3 * longest(12)  # of operations that wait for each other: along the path once, not for each

@@ -70,7 +70,7 @@ class BranchFactor:
             if _zero(z[k]):
                 begins[k] = begins[p] if p >= 0 and begins[p] >= 0 else k
             gains = self._follow(begins[k] if begins[k] >= 0 else k, k)
-            x[k] = z[k] + _sum(gain * x[j] for j, gain in gains.items())
+            x[k] = _sum(z[k], (gain * x[j] for j, gain in gains.items()))
         return x
 
     def inverse(self) -> Array:
@@ -82,16 +82,19 @@ class BranchFactor:
             for i in range(k):
                 apart = [j for j in (k, *self.paths[k]) if j != i and j not in self.paths[i] and self.branches[j]]
                 follow = self._follow(apart[-1], k) if apart else gains
-                X[k, i] = X[i, k] = _sum(gain * X[j, i] for j, gain in follow.items())
-            X[k, k] = self.inverse_D[k] + _sum(gain * X[j, k] for j, gain in gains.items())
+                X[k, i] = X[i, k] = _sum(0.0, (gain * X[j, i] for j, gain in follow.items()))
+            X[k, k] = _sum(self.inverse_D[k], (gain * X[j, k] for j, gain in gains.items()))
         return X
 
     def _follow(self, branch: int, k: int) -> dict[int, Any]:
-        """(1): R_kj by j, for the branch that begins at a velocity."""
+        """(1): R_kj by j, for the branch that begins at a velocity; those next to the world come first.
+
+        What comes last in a sum is what was computed last: a sum then waits for one product, not for all.
+        """
         key = branch, k
         if key not in self._followed:
-            out = {j: -self.L[k, j] for j in self.paths[branch]}
-            for i in self.paths[k]:
+            out = {j: -self.L[k, j] for j in reversed(self.paths[branch])}
+            for i in reversed(self.paths[k]):
                 if i >= branch:
                     between = self._follow(branch, i)
                     out = {j: out[j] - self.L[k, i] * between[j] for j in out}
@@ -103,8 +106,7 @@ def _zero(x: Any) -> bool:
     return not isinstance(x, sc.Symbol) and x == 0
 
 
-def _sum(parts: Iterable[Any]) -> Any:
-    total: Any = 0.0
+def _sum(total: Any, parts: Iterable[Any]) -> Any:
     for x in parts:
         total = total + x
     return total
