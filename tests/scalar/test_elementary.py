@@ -34,6 +34,21 @@ def test_two_arguments_agree_with_numpy(name):
     np.testing.assert_array_equal(traced(a, b), g(a, b))
 
 
+def test_a_usual_choice_is_that_choice_and_stays_usual_when_it_is_replayed():
+    def clamp(x, mark=sc.usually):
+        return mark(sc.where(x[0] < x[1], mark(sc.minimum(x, 0.5)), mark(sc.maximum(x, -0.5))))
+
+    marked, plain = sc.trace(clamp, {"x": 3}), sc.trace(lambda x: clamp(x, lambda y: y), {"x": 3})
+    again = sc.trace(lambda x: marked(x), {"x": 3})
+    assert marked.operations == plain.operations == again.operations
+    for f, usual in ((marked, 9), (again, 9), (plain, 0)):
+        assert sum(s.payload == "usual" for s in f.nodes) == usual
+        np.testing.assert_array_equal(f([1.0, -1.0, 0.0]), [1.0, -0.5, 0.0])
+    np.testing.assert_array_equal(sc.usually(np.array([1.0, 2.0])), [1.0, 2.0])
+    assert sc.usually(3.0) == 3.0
+    assert sc.trace(lambda x: sc.usually(x + 1.0), {"x": 1}).nodes[-1].payload is None  # no choice
+
+
 def test_where_chooses_element_by_element():
     f = sc.trace(lambda x: sc.where(np.less(x, 0.0, dtype=object), -x, 2.0 * x), {"x": 3})
     np.testing.assert_array_equal(f([-1.0, 0.0, 2.0]), [1.0, 0.0, 4.0])

@@ -30,6 +30,7 @@ from kinloop.scalar.elementary import (
     sqrt,
     squared,
     tan,
+    usually,
     where,
 )
 from kinloop.scalar.graph import Graph
@@ -40,5 +41,5 @@ from kinloop.scalar.tracing import Function, substitute, trace
 __all__ = [
     "Array", "Function", "Graph", "Symbol", "abs", "acos", "asin", "atan", "atan2", "cos", "exp", "floor",
     "is_symbolic", "jacobian", "jvp", "largest", "log", "logical_and", "logical_not", "logical_or", "maximum",
-    "minimum", "repeat", "sin", "sqrt", "squared", "substitute", "tan", "trace", "unrolled", "vjp", "where",
+    "minimum", "repeat", "sin", "sqrt", "squared", "substitute", "tan", "trace", "unrolled", "usually", "vjp", "where",
 ]  # fmt: skip

@@ -9,6 +9,12 @@ import numpy as np
 
 from kinloop.scalar.symbol import Symbol, binary_node, lift, numeric, unary
 
+CHOICES = ("where", "minimum", "maximum")
+"""Operations that give one of two values."""
+
+USUAL = "usual"
+"""The payload of a choice that mostly gives the first of its values."""
+
 
 def _is_array(x: Any) -> bool:
     return isinstance(x, np.ndarray) and x.dtype == object
@@ -151,6 +157,20 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     if isinstance(condition, np.ndarray) or isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return np.where(condition, a, b)
     return a if condition else b
+
+
+def usually(choice: Any) -> Any:
+    """What `where`, `minimum` or `maximum` gave, where that mostly is the first of its two values; nothing changes.
+
+    But a kernel of one state goes on with the first value before it knows, and computes the other where it has to.
+    """
+    return _elementwise(_usually, choice) if isinstance(choice, Symbol) or _is_array(choice) else choice
+
+
+def _usually(choice: Any) -> Any:
+    if not isinstance(choice, Symbol) or choice.op not in CHOICES:  # it was known which
+        return choice
+    return choice.graph.node(choice.op, choice.args, USUAL)
 
 
 def logical_and(a: Any, b: Any) -> Any:

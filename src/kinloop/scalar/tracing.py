@@ -163,7 +163,7 @@ def _call_of(s: Symbol) -> Callable[..., Any]:
     if s.op == "pick":
         return operator.itemgetter(s.payload)
     call: Callable[..., Any] = _CALLS.get(s.op) or getattr(fn, s.op)
-    return call
+    return call if s.payload is None else lambda *args: fn.usually(call(*args))
 
 
 def substitute(outputs: Array, replacements: Mapping[Symbol, Any]) -> Array:

@@ -54,6 +54,44 @@ def test_infinity_and_nan_inside_the_graph_reach_every_function():
         np.testing.assert_allclose(kernel(np.repeat(x, 5, axis=0)), np.repeat(want, 5, axis=0), rtol=1e-15)
 
 
+def _clamped(mark, q, v):
+    """Nested choices with special values inside; `mark` says which are usual."""
+    inf = 1.0 / (q[0] - q[0] * v[0])
+    odd = [q[1], inf, -inf, inf - inf, v[1] * q[2]]
+    low, high = -v[0], v[2] * v[2]
+    held = [mark(sc.minimum(mark(sc.maximum(x, low)), high)) for x in odd]
+    rare = [sc.sqrt(x * x + v[1]) for x in held]
+    rare = [mark(sc.where(v[2] < q[3], x / y, sc.exp(-y))) for x, y in zip(odd, rare, strict=True)]
+    found = [mark(sc.where(q[0] < v[0], x, y)) for x, y in zip(held, rare, strict=True)]
+    return np.array([*found, rare[0] + held[1], found[0] - found[1]], dtype=object)
+
+
+@pytest.mark.parametrize("loop", [False, True])
+def test_usual_choices_change_no_bit_and_no_count(loop):
+    def body(mark):
+        def straight(q, v):
+            return _clamped(mark, q, v)
+
+        def rounds(q, v):
+            return sc.repeat(2, lambda c, given: _clamped(mark, c[:4], given), [*q, 0.5, 0.25, 0.125], [*v])
+
+        return sc.trace(rounds if loop else straight, {"q": 4, "v": 3})
+
+    plain, marked = body(lambda x: x), body(sc.usually)
+    assert plain.operations == marked.operations
+    plain, marked = (compile_function(f, cache=False) for f in (plain, marked))
+    assert " phi double" in marked._core.build().text(1)
+    assert "rare" not in plain._core.build().text(1) + marked._core.build().text(marked.lanes)
+    rng = np.random.default_rng(4)
+    q, v = random_states(rng, 64)
+    q[::5, 0], v[::5, 0] = 1.0, 1.0  # infinity and nan come up
+    q[::3, 1] = -v[::3, 0]  # equal values are compared
+    want = plain(q, v).tobytes()
+    assert np.isnan(plain(q, v)).any() and np.isfinite(plain(q, v)).any()
+    assert marked(q, v).tobytes() == want
+    assert np.array([marked(a, b) for a, b in zip(q, v, strict=True)]).tobytes() == want
+
+
 def test_single_precision_agrees_to_its_own_accuracy():
     function = random_function(1, loops=False)
     q, v = random_states(np.random.default_rng(2), 50)

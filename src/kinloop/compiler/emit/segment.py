@@ -6,10 +6,11 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from kinloop.compiler.emit.ir import Module, Writer
+from kinloop.compiler.emit.ir import LIKELY, Module, Writer
 from kinloop.compiler.emit.lane_arithmetic import any_nonzero, in_all_lanes
 from kinloop.compiler.emit.lane_calls import LANE_CALLS, lane_call
 from kinloop.compiler.emit.vector_type import Vector
+from kinloop.compiler.plan.rare_values import Choice, find_choices
 from kinloop.compiler.plan.stage_types import Operand, Pattern, Place, Plan, Segment
 
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
@@ -41,10 +42,10 @@ def write_segment(
     with module.function("void", name, *stage_parameters(parts)) as w:
         writer = _SegmentWriter(w, plan, vector, parts)
         if segment.gate is None:
-            writer.write(segment.values, segment.copies)
+            writer.write_segment(segment)
         else:
             with w.when(any_nonzero(w, vector, "%scratch", segment.gate)):
-                writer.write(segment.values, segment.copies)
+                writer.write_segment(segment)
         w.ret()
 
 
@@ -68,18 +69,19 @@ class _OperationWriter:
         self.numbers: dict[int, str] = {}
         self.truths: dict[int, str] = {}
 
-    def write(self, values: Sequence[int], copies: Sequence[tuple[Operand, int]] = ()) -> None:
-        operations, stores = self.code.operations, self.code.stores
+    def write(self, values: Sequence[int]) -> None:
         for k in values:
-            op, args = operations[k]
+            op, args = self.code.operations[k]
             if op in TRUTHS:
                 self.truths[k] = self._truth_operation(op, args)
             else:
                 self.numbers[k] = self._number_operation(op, args)
-            for place in stores.get(k, ()):
-                self._store(k, place)
-        for x, slot in copies:
-            self._store(x, slot)
+            self._store_home(k)
+
+    def _store_home(self, k: int) -> None:
+        """Store a value wherever others look for it."""
+        for place in self.code.stores.get(k, ()):
+            self._store(k, place)
 
     def _address(self, place: Any) -> str:
         """The address that a place stands for."""
@@ -177,6 +179,59 @@ class _SegmentWriter(_OperationWriter):
     def __init__(self, writer: Writer, code: Plan, vector: Vector, parts: Sequence[int]) -> None:
         super().__init__(writer, code, vector)
         self.parts = parts
+        self.choices: dict[int, Choice] = {}
+
+    def write_segment(self, segment: Segment) -> None:
+        """All operations, then the copies; for one state, usual choices as branches."""
+        values = segment.values
+        if self.vector.width == 1 and not self.code.usual.isdisjoint(values):
+            kept = {*self.code.stores, *(x for x, _ in segment.copies if isinstance(x, int))}
+            self.choices = find_choices(values, self.code.operations, self.code.usual, kept)
+            apart = {v for choice in self.choices.values() for v in (*choice.members[1:], *choice.rare)}
+            values = tuple(v for v in values if v not in apart)
+        self.write(values)
+        for x, slot in segment.copies:
+            self._store(x, slot)
+
+    def write(self, values: Sequence[int]) -> None:
+        done = 0
+        for n, k in enumerate(values):
+            if k in self.choices:
+                super().write(values[done:n])
+                self._write_choice(self.choices[k])
+                done = n + 1
+        super().write(values[done:])
+
+    def _write_choice(self, choice: Choice) -> None:
+        """Go on with the usual values, or by way of a block that makes the rare ones."""
+        w, arguments = self.writer, [self.code.operations[k] for k in choice.members]
+        op, args = arguments[0]
+        if op == "where":
+            condition, usual = self._truth(args[0]), [self._number(x[1]) for _, x in arguments]
+        else:
+            a, b = map(self._number, args)
+            condition, usual = self._compare(_EXTREME[op], a, b), [a]
+        rare, on, before = w.label("rare"), w.label("on"), w.here
+        w.branch(condition, on, rare, LIKELY)
+        w.block(rare)
+        known = dict(self.numbers), dict(self.truths)
+        if op == "where":
+            self.write([k for k in choice.rare if k not in self._later(choice)])
+            others = [self._number(x[2]) for _, x in arguments]
+        else:
+            others = [self._select(self._compare("uno", a, a), a, b)]
+        after = w.here
+        w.jump(on)
+        w.block(on)
+        self.numbers, self.truths = known  # what was made or loaded on the way is not there if the way was not taken
+        for k, x, y in zip(choice.members, usual, others, strict=True):
+            self.numbers[k] = w.phi(self.T, (x, before), (y, after))
+        for k in choice.members:
+            self._store_home(k)
+
+    def _later(self, choice: Choice) -> set[int]:
+        """Members of choices among the rare values that are written with the first of them."""
+        return {v for k in choice.rare if k in self.choices for v in self.choices[k].members[1:]}
 
     def _address(self, place: int) -> str:
         output = place - self.code.n_in

@@ -6,5 +6,6 @@
 - `rolling`, `find_series`: which operations repeat themselves, and in which order;
 - `patterns`: what repeats itself once, with tables of what differs;
 - `gates`: which operations may be left out with a loop that no state wants;
+- `rare_values`: which operations nothing but the rare value of a choice needs;
 - `lifetimes`: how long values wait in slots, and which can share one.
 """

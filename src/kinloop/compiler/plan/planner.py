@@ -17,6 +17,7 @@ from kinloop.compiler.plan.patterns import Laps, make_series
 from kinloop.compiler.plan.rolling import LARGE, roll
 from kinloop.compiler.plan.stage_types import Angles, LoopNode, Move, Operand, Operation, Plan, Repeat, Segment, Stage
 from kinloop.scalar import Function, Symbol
+from kinloop.scalar.elementary import CHOICES, USUAL
 from kinloop.scalar.symbol import constant_value
 
 SEGMENT = 300  # runs as fast as 1600, compiles 20 % faster; derivatives of robots run 5 % faster than with 400
@@ -64,6 +65,7 @@ class _Draft:
     loops: dict[int, LoopNode]
     picks: dict[int, int]
     home: dict[int, int]
+    usual: frozenset[int]
     size: int
     stores: dict[int, list[int]] = field(default_factory=dict)
     pending: list[tuple[Operand, int]] = field(default_factory=list)
@@ -81,6 +83,7 @@ class _Draft:
             n_in += size
         operations: dict[int, Operation] = {}
         loops, picks, home = {}, {}, {}
+        usual = frozenset(s.index for s in function.nodes if s.op in CHOICES and s.payload == USUAL)
         for s in function.nodes:
             if s.op == "input":
                 home[s.index] = start[s.payload[0]] + s.payload[1]
@@ -91,7 +94,7 @@ class _Draft:
                 elif s.op == "pick":
                     picks[s.index] = s.payload
         outputs = [_operand(x) for out in function.outputs.values() for x in out.flat]
-        return cls(n_in, outputs, operations, loops, picks, home, n_in + len(outputs))
+        return cls(n_in, outputs, operations, loops, picks, home, usual, n_in + len(outputs))
 
     def reserve(self, count: int = 1) -> int:
         """The first of `count` new slots."""
@@ -133,7 +136,8 @@ class _Draft:
             make_series(stage, self.operations, self.home, stores, outputs) if isinstance(stage, Laps) else stage
             for stage in self.stages
         ]
-        return Plan(self.n_in, len(self.outputs), self.size, tuple(stages), self.operations, self.home, stores)
+        sizes = self.n_in, len(self.outputs), self.size
+        return Plan(*sizes, tuple(stages), self.operations, self.home, stores, self.usual)
 
     def _records(self, laps: Laps, last: dict[int, int]) -> dict[int, int]:
         """Slots for values that outlive their lap, side by side for each lap."""

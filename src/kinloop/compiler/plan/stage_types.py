@@ -125,3 +125,4 @@ class Plan:
     operations: dict[int, Operation]
     home: dict[int, int]  # the slot where a value waits for later segments
     stores: dict[int, tuple[int, ...]]  # every slot a value is written to when it is computed
+    usual: frozenset[int] = frozenset()  # choices that mostly give the first of their two values

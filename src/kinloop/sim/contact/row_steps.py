@@ -130,7 +130,7 @@ class ContactPlan:
         slide = [
             sc.where(grips, n, length * on_cone), sc.where(grips, t[0], pull * t[0]), sc.where(grips, t[1], pull * t[1])
         ]  # fmt: skip
-        new = np.array([sc.where(inside, a, c) for a, c in zip(stick, slide, strict=True)])
+        new = np.array([sc.usually(sc.where(inside, a, c)) for a, c in zip(stick, slide, strict=True)])
         step = new - x
         w = w.copy()
         w[self.at] = w[self.at] + z.T @ step
@@ -184,8 +184,8 @@ class JointPlan:
         z, (u, A, inverse) = np.array(given[self.z]), given[self.u]
         low, high, dry = given[self.stops]
         still = x - inverse * _moved(u, z, w[self.at])  # brings the joint to rest, and the stops are this far from it
-        new = sc.minimum(sc.maximum(still, -dry), dry) if self.row.rubs else 0.0
-        new = sc.minimum(sc.maximum(new, low + still), high + still)
+        held = sc.usually(sc.minimum(sc.usually(sc.maximum(still, -dry)), dry)) if self.row.rubs else 0.0
+        new = sc.usually(sc.minimum(sc.usually(sc.maximum(held, low + still)), high + still))
         w = w.copy()
         w[self.at] = w[self.at] + z * (new - x)
         return w, new, sc.largest([A * (new - x)], change)
