@@ -344,6 +344,19 @@ def test_outputs_that_are_looked_at_are_not_handed_over():
     assert a.tolist() == [2.0, 2.0] and b.tolist() == [3.0, 3.0]
 
 
+def test_one_state_in_rows_gives_rows():
+    kernel = make(lambda q, u: {"a": q * 2.0 + u[0], "m": np.outer(q, q), "r": q - u[0]}, q=3, u=1)
+    other = Other()
+    fast = kernel.guarded(other, [1e12, 1e12], shapes=[(1, 3), (1,)], hidden=(10.0,), as_row=True)
+    q, u = np.array([1.0, 2.0, 3.0]), np.array([0.5])
+    a, m = fast(q[None], u)
+    assert a.shape == (1, 3) and a[0].tobytes() == (2.0 * q + 0.5).tobytes()
+    assert m.shape == (1, 3, 3) and m[0].tobytes() == np.outer(q, q).tobytes()
+    assert a.flags.owndata and a.flags.writeable and not other.calls
+    for wrong in (q, np.stack([q, q]), q[:, None], q[None, None], 20.0 * q[None]):
+        assert fast(wrong, u) == "other"
+
+
 def test_outputs_that_are_not_handed_over_are_freed():
     kernel = make(lambda q: {"a": q * 2.0, "r": np.ones(4000) * q[0]}, q=3)
     for rows, q in ((False, np.ones(3)), (True, np.ones((2, 3)))):

@@ -10,7 +10,7 @@ import pytest
 from kinloop.errors import KinloopError
 from kinloop.sim import Plane, Simulator, Status
 from kinloop.sim.batch import Batch
-from kinloop.sim.recorder import CONTACT, DERIVED
+from kinloop.sim.recorder import AT_ONCE, CONTACT, DERIVED
 from kinloop.sim.single_step import SingleStep
 from tests.sim.mechanisms import box_on, level, pendulum, started
 
@@ -71,6 +71,21 @@ def test_rows_that_need_parts_or_stop_are_brought_there():
     same(asked, table, ("q", "v"))
 
 
+def test_many_steps_of_a_function_are_recorded_whatever_it_writes_into_its_states():
+    sim = box_on(Plane())
+    names = (*CONTACT, "q", "v")
+
+    def spoil(t, state):
+        for x in state.arrays()[:3]:
+            x[:] = np.nan
+        return np.zeros((1, sim.nu))
+
+    for every in (1, 7):
+        table = sim.rollout(level(0.05), steps=2 * AT_ONCE + 30, record=names, every=every)
+        asked = sim.rollout(level(0.05), None, spoil, steps=2 * AT_ONCE + 30, record=names, every=every)
+        same(asked, table, names)
+
+
 def test_states_that_a_function_saw_are_its_own():
     sim, seen = Simulator(pendulum(), 1e-2), []
     run = sim.rollout(np.array([0.5]), None, lambda t, s: seen.append(s) or np.zeros(1), steps=8)
@@ -86,7 +101,14 @@ def test_a_step_goes_the_short_way_and_says_what_is_wrong(monkeypatch):
     first = sim.step(sim.state(q, v), np.zeros(1))
     monkeypatch.setattr(Batch, "advance", None)  # the long way would fail
     second = sim.step(first, np.ones(1))
+    np.testing.assert_array_equal(sim.step(first, np.ones((1, 1))).q, second.q)
+    kept = [x.copy() for x in second.arrays()]
+    third = sim.step(second, np.ones(1))
     monkeypatch.undo()
+    for x, y, z in zip(second.arrays(), kept, third.arrays(), strict=True):
+        np.testing.assert_array_equal(x, y, err_msg="a step leaves the state before it alone")
+        assert x.shape == z.shape and x.dtype == z.dtype
+    assert not any(np.shares_memory(x, y) for x in second.arrays()[:3] for y in third.arrays()[:3])
     batch = sim.batch(first)
     table = sim.rollout(state=first, controls=np.ones((1, 1)))
     np.testing.assert_array_equal(second.q, table.final.q)

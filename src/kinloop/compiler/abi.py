@@ -27,7 +27,8 @@ class Word(enum.IntEnum):
     both write besides results: the kernel's scratch array, and at two offsets the judge's and what the judge found,
     `JUDGE_STRIDE` bytes a row. `MOST` are the rows that are left to one thread, 0 for a builtin of one state. `SHOWN`
     outputs are handed over. Then come the lists: size, limit, number of axes, first and last axis of every input;
-    size, limit, number of axes and address of the shape of every output.
+    size, limit, number of axes and address of the shape of every output, or for one state, of outputs that are not
+    handed over, the address of where they are written.
     """
 
     KERNEL, MEMORY, INPUTS, OUTPUTS, SHOWN, MOST = 0, 1, 2, 3, 4, 5

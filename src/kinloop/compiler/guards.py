@@ -41,6 +41,7 @@ class Guard(NamedTuple):
     judged: int = 0
     shapes: Sequence[tuple[int, ...]] = ()
     hidden: Sequence[float] = ()
+    as_row: bool = False
 
 
 def guarded(code: Code, guard: Guard, other: Callable[..., Any], work: int = 0) -> Callable[..., Any]:
@@ -48,25 +49,27 @@ def guarded(code: Code, guard: Guard, other: Callable[..., Any], work: int = 0) 
 
     Its memory is its own: a call holds the interpreter lock from its beginning to its end.
     """
-    lead = (0,) if work else ()
+    lead = (0,) if work else (1,) if guard.as_row else ()
     shapes = [np.array((*lead, *shape), dtype=np.intp) for shape in code.signature.outputs.values()]
+    shown = len(shapes) - len(guard.hidden)
+    places = shapes if work else [*shapes[:shown], *(np.empty(n) for n in code.signature.output_sizes[shown:])]
     lists: list[int] = []
     vectors = [(n,) for n in code.signature.inputs.values()]
     for shape, limit in zip(guard.shapes or vectors, guard.limits, strict=True):
         lists += [math.prod(shape), _bits(limit), len(shape), shape[0], shape[-1]]
-    limits = [0.0] * (len(shapes) - len(guard.hidden)) + [*guard.hidden]
-    for n, limit, axes in zip(code.signature.output_sizes, limits, shapes, strict=True):
-        lists += [n, _bits(limit), len(axes), data_address(axes)]
+    limits = [0.0] * shown + [*guard.hidden]
+    for n, limit, axes, place in zip(code.signature.output_sizes, limits, shapes, places, strict=True):
+        lists += [n, _bits(limit), len(axes), data_address(place)]
     words = np.zeros(Word.LISTS + len(lists), dtype=np.int64)
     words[Word.LISTS :] = lists
     words[Word.INPUTS], words[Word.OUTPUTS] = len(code.signature.inputs), len(shapes)
-    words[Word.SHOWN], words[Word.MOST] = len(shapes) - len(guard.hidden), SINGLE_THREAD_WORK // work if work else 0
+    words[Word.SHOWN], words[Word.MOST] = shown, SINGLE_THREAD_WORK // work if work else 0
     size = _address(words, code.variant, guard)
     memory = np.empty(size, dtype=np.uint8)
     words[Word.MEMORY] = _begin(memory)
     threaded = _Threaded(code, guard, other, words, size, work) if work else other
     held = {OTHER: other, THREADED: threaded, WORDS: words}
-    kept = (code, guard, shapes, memory)  # as long as the builtin
+    kept = (code, guard, places, memory)  # as long as the builtin
     return make_builtin(_library().address("guarded"), (*(held[k] for k in sorted(held)), kept))
 
 

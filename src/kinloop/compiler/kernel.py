@@ -146,19 +146,20 @@ class Kernel:
         shapes: Sequence[tuple[int, ...]] = (),
         hidden: Sequence[float] = (),
         rows: bool = False,
+        as_row: bool = False,
     ) -> Callable[..., Any]:
         """A builtin for one state, or for `rows`, in ready arrays that hands whatever is doubtful to `other`.
 
         Doubtful are numbers of an input beyond its limit, a first input for which one of the first `judged` outputs
         of the kernel `judge` is above 1, outputs that are not finite, further arguments.
         `shapes` are those of the inputs of one state, vectors if not given. The last outputs, of which `hidden` gives
-        the limits, are looked at and not handed over. Where there are no builtins, and for single precision, it is
-        `other` itself.
+        the limits, are looked at and not handed over. With `as_row`, outputs of one state are rows (1, ...). Where
+        there are no builtins, and for single precision, it is `other` itself.
         """
         if not builtin.usable() or self._core.signature.dtype != "float64":
             return other
         judges = None if judge is None else judge._core.code(rows)
-        guard = Guard(limits, judges, judged, shapes, hidden)
+        guard = Guard(limits, judges, judged, shapes, hidden, as_row)
         return guarded(self._core.code(rows), guard, other, self._core.work if rows else 0)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 DERIVED = ("q", "v", "qd", "energy", "kinetic_energy", "potential_energy", "loop_error")
 """What can be recorded of every simulation: computed from states."""
+
+AT_ONCE = 256
+"""Steps of one row that are written down together."""
 
 ENERGIES = {"energy", "kinetic_energy", "potential_energy"}
 """Those of them that need a kernel of their own."""
@@ -103,6 +106,7 @@ class Recorder:
         self.every, self._plan = checked_count("every", every), plan
         self.count = steps // self.every
         self._kept = {name: np.zeros((rows, self.count, *shape)) for name, shape in plan.shapes.items()}
+        self._taken: list[tuple[Any, ...]] = []
 
     @property
     def keep(self) -> tuple[str, ...]:
@@ -119,13 +123,21 @@ class Recorder:
             given.record(name, x if due else None, start // self.every)
         return 1 if due == n else self.every
 
-    def take(self, k: int, q: Array, qd: Array, records: dict[str, Array]) -> None:
-        """What the only row did in its step k, which led to q and qd (1, n)."""
+    def take(self, k: int, q: Array, qd: Array, given: Mapping[str, Array]) -> None:
+        """What the only row did in its step k, which led to q and qd, and `given` more, all (1, ...)."""
         if self._kept and (k + 1) % self.every == 0:
-            slot, kept = k // self.every, self._kept
-            kept["q_seen"][0, slot], kept["qd_seen"][0, slot] = q[0], qd[0]
-            for name in self._plan.direct:
-                kept[name][0, slot] = records[name][0]
+            more = [given[name].tobytes() for name in self._plan.direct]
+            self._taken.append((k // self.every, q.tobytes(), qd.tobytes(), *more))
+            if len(self._taken) == AT_ONCE:
+                self.put_away()
+
+    def put_away(self) -> None:
+        """Write down what was taken: many steps at once, since each for itself takes longer than a step."""
+        if self._taken:
+            slots, *found = zip(*self._taken, strict=True)
+            for x, rows in zip(self._kept.values(), found, strict=True):
+                x[0, slots] = np.frombuffer(b"".join(rows)).reshape(len(slots), *x.shape[2:])
+            self._taken = []
 
     def store(self, k: Array, start: int, every: int, kept: dict[str, Array]) -> None:
         """Take what rows k did from step `start` on; kernel outputs were kept every `every` steps."""

@@ -42,6 +42,8 @@ SMALLEST = float(np.finfo(float).tiny)
 SHOWN = 5
 """Names that a warning lists."""
 
+_BEGINNING = BEGINNING[None]
+
 
 class Simulator:
     """Simulates a robot on closed loops, with or without ground, one state or a batch.
@@ -195,14 +197,18 @@ class Simulator:
 
     def step(self, state: State, u: ArrayLike | None = None) -> State:
         """The state one dt later under controls u (nu,) or (B, nu)."""
-        after, single = None, self.engine.single
-        if single is not None and state.h == self.dt and state.made_by is self.maker and len(state.q) == 1:
-            after = single((state.q, state.qd, BEGINNING, state.memory), u, *self._one_step)
-        if after is None:
-            return self._careful_step(state, u)
-        return following(state, after[0], after[1], np.add(state.t, self._one_step[1]), after[3])
+        single = self.engine.single
+        if single is not None and state.h == self.dt and state.made_by is self.maker:
+            one, h = self._one_step
+            after = single.ahead(state.q, state.qd, _BEGINNING, state.memory, u, one, h)
+            if after is not None:
+                q, qd, memory = after
+                return following(state, q, qd, single.later(state.t, h), memory)
+        return self._careful_step(state, u)
 
     def _careful_step(self, state: State, u: ArrayLike | None) -> State:
+        if isinstance(u, np.ndarray) and u.shape == (1, self.nu):
+            return self.step(state, u[0])
         if not isinstance(self.method, FixedStep):
             raise MethodError(f"the {self.integrator} integrator has no single step; use rollout")
         state, nu = self.fitting(state), self.nu

@@ -179,7 +179,7 @@ class Stepper:
         after = after._replace(status=status, fault=sc.where(refused, _fault(moved, slow, within), before.fault))
         out = {"q_next": q_next, "qd_next": qd_next, "memory_next": memory_next, **moved.records}
         # q and qd under two names: one is fed back into the next step, the other recorded
-        out |= {"watch_next": after.vector(), "q_seen": q_next, "qd_seen": qd_next}
+        out |= {"watch_next": after.vector(), "q_seen": q_next, "qd_seen": qd_next, "status_seen": [status]}
         return {name: np.asarray(x) for name, x in out.items()}
 
 

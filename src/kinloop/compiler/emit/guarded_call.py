@@ -221,9 +221,15 @@ class _GuardedCall(_Words):
             self._hand_over(THREADED)
 
     def _outputs(self) -> None:
-        """New arrays, into the table; without memory for one, those before go and NumPy's error is passed on."""
+        """New arrays, into the table; without memory for one, those before go and NumPy's error is passed on.
+
+        What one state does not hand over has its own place.
+        """
         w = self.writer
-        with w.count(0, self.n_out) as k:
+        self.arrays = w.select(self.flat, "i64", self.shown, self.n_out)
+        with w.count(self.arrays, self.n_out) as k:
+            self._enter(w.integer("add", k.index, self.n_in), self.of_output(self.n_in, k.index, 3, "ptr"), 0)
+        with w.count(0, self.arrays) as k:
             size, shape = self.of_output(self.n_in, k.index, 0), self.of_output(self.n_in, k.index, 3, "ptr")
             with w.when(w.integer("xor", self.flat, "true", "i1")):
                 w.store("i64", self.rows, shape, 8)
@@ -252,14 +258,14 @@ class _GuardedCall(_Words):
         good, spoilt = w.label("good"), w.label("spoilt")
         w.branch(clean, good, spoilt, LIKELY)
         w.block(spoilt)
-        self._drop(0, self.n_out)
+        self._drop(0, self.arrays)
         w.jump(self.slow)
         w.block(good)
 
     def _finish(self) -> None:
         """Return the output array, a tuple of them, or None without any."""
         w = self.writer
-        self._drop(self.shown, self.n_out)
+        self._drop(self.shown, self.arrays)
         with w.unless(w.compare("ne", self.shown, 1)):
             w.ret("ptr", w.load("ptr", self.made, 8))
         with w.unless(w.compare("ne", self.shown, 0)):

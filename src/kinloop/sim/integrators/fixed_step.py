@@ -7,13 +7,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from kinloop.compiler import Kernel
 from kinloop.scalar import Array
 from kinloop.sim.batch import Batch
 from kinloop.sim.controls import ControlFunction, ask
 from kinloop.sim.integrators.integrator import IntegratorOptions, Progress
 from kinloop.sim.recorder import Recorder
-from kinloop.sim.single_step import SingleStep, run_one
+from kinloop.sim.single_step import run_one
 from kinloop.sim.stepper import Moved, System
 
 CHUNK = 250
@@ -66,8 +65,8 @@ class FixedStep(ABC):
         progress: Progress | None,
     ) -> dict[str, Any]:
         """Chunk by chunk; a control function is asked before every step."""
-        if callable(u) and len(batch) == 1 and isinstance(step := batch.engine.step, Kernel):
-            run_one(SingleStep(step), batch, u, steps, recorder, progress)
+        if callable(u) and len(batch) == 1 and (single := batch.engine.single) is not None:
+            run_one(single, batch, u, steps, recorder, progress)
             return {}
         most = CHUNK if progress is not None else LONG_CHUNK
         chunk = 1 if callable(u) else max(recorder.every, most // recorder.every * recorder.every)
