@@ -55,6 +55,7 @@ class RecordPlan:
         self._velocities = bool({"v", "qd"} & set(names)) and bool(sim.robot.mechanism.closures)
         self.direct = [name for name in CONTACT if name in names]
         self.shapes, self.peaks = self._shapes(), self._peaks()
+        self._times: tuple[tuple[int, int], Array] | None = None
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         """Outputs of the step kernel that are needed, with their shapes: the state, and what says of the contact."""
@@ -79,6 +80,12 @@ class RecordPlan:
             "residual": contact,
         }
         return [name for name in PEAKS if has.get(name, True)]
+
+    def times(self, every: int, count: int) -> Array:
+        """When something is recorded, every so many steps from the beginning on [s]; not to be written to."""
+        if self._times is None or self._times[0] != (every, count):
+            self._times = (every, count), self.sim.dt * every * np.arange(1, count + 1)
+        return self._times[1]
 
     def told(self, kept: dict[str, Array]) -> dict[str, Array]:
         """What is to be recorded, from what was kept; v in the robot's own coordinates."""
@@ -180,16 +187,16 @@ class Recorder:
     def result(self, batch: Batch, before: State, single: bool, info: dict[str, Any]) -> Rollout:
         """The rollout of a batch that began at `before`; `single` leaves out the axis of batch rows."""
         watch, final, sim = batch.watch, batch.read(), self._plan.sim
-        status, reasons, stopped = final.status.copy(), tuple(batch.reasons), np.full(len(final), np.inf)
+        status, reasons, stopped = final.status.copy(), tuple(batch.reasons), np.empty(len(final))
+        stopped.fill(np.inf)
         if not final.h and not all_are(RUNNING, status):
             self._still(watch)
             stopped = np.where(final.ok, np.inf, before.t + watch.steps * sim.dt)
         if sim.engine.monitor:
             status, reasons = _balanced(watch, status, reasons)
-        if sim.contact is not None and not np.max(watch.residual, initial=0.0) <= JAMMED:
+        if sim.contact is not None and not (watch.residual <= JAMMED).all():
             status, reasons = _solved(watch, status, reasons)
-        t = sim.dt * self.every * np.arange(1, self.count + 1)
-        t += before.t[0]
+        t = self._plan.times(self.every, self.count) + before.t[0]
         records = {n: (x[0] if single else x) for n, x in self._plan.told(self._kept).items()}
         peaks = {name: getattr(watch, name).copy() for name in self._plan.peaks}
         flags = {"status": status, "stopped": stopped, "substeps": batch.substeps, "singular": watch.passed > 0}

@@ -32,7 +32,7 @@ from kinloop.sim.integrators.integrator import Progress
 from kinloop.sim.recorder import Recorder, RecordPlan
 from kinloop.sim.rollout import Rollout
 from kinloop.sim.singularity import AT_SINGULAR
-from kinloop.sim.state import RUNNING, Maker, State, following
+from kinloop.sim.state import Maker, State, following, fresh
 from kinloop.sim.stepper import System
 from kinloop.sim.watch import BEGINNING
 
@@ -137,12 +137,9 @@ class Simulator:
         if qd is None:
             qd = robot.spanning_velocity(q, np.zeros(robot.nv) if v is None else v)
         q, qd = _rows(q, checked("qd", qd, robot.n_spanning))
-        rows = len(q)
-        time = np.empty(rows)
-        time[:] = t if type(t) is float and abs(t) <= LARGEST else _times(t, rows)
+        time = t if type(t) is float and abs(t) <= LARGEST else _times(t, len(q))
         self._check_regular(q)
-        memory = np.zeros((rows, self._memory_size))
-        return State(q, qd, time, np.full(rows, RUNNING), memory, made_by=self.maker)
+        return fresh(q, qd, time, self._memory_size, self.maker)
 
     def _check_regular(self, q: Array) -> None:
         """Refuse positions at which a loop has lost rank: the equations of motion lead nowhere in particular."""
@@ -254,6 +251,8 @@ class Simulator:
 
 def _rows(*given: Array) -> tuple[Array, ...]:
     """Arrays (n,) or (B, n) as arrays of their own with as many rows each."""
+    if all(x.ndim == 1 for x in given):
+        return tuple(x[None].copy() for x in given)
     counts = {len(x) for x in given if x.ndim > 1} - {1} or {1}
     rows = counts.pop()
     if counts or not rows or any(x.ndim > 2 for x in given):

@@ -78,6 +78,15 @@ class State:
         return State(q, qd, t, status, memory, pace, self.h if len(self) == 1 else 0.0, self.made_by)
 
 
+def fresh(q: Array, qd: Array, t: Array | float, memory: int, maker: Maker) -> State:
+    """A state that begins at q and qd, which become its own, at time t, with a memory of so many zeros."""
+    rows = len(q)
+    time, status, pace = np.empty(rows), np.empty(rows, dtype=int), np.empty((rows, 2), dtype=int)
+    time[:], status[:], pace[:] = t, RUNNING, (1, 0)
+    fields = {"q": q, "qd": qd, "t": time, "status": status, "memory": np.zeros((rows, memory)), "pace": pace}
+    return unchecked(State, fields | {"h": 0.0, "made_by": maker})
+
+
 def following(before: State, q: Array, qd: Array, t: Array, memory: Array) -> State:
     """A state that goes on like the one before."""
     fields = before.__dict__.copy()
