@@ -8,7 +8,7 @@ import pytest
 import kinloop as kl
 from kinloop.algorithms.requests import ask
 from kinloop.errors import MethodError, NonFiniteInput, ShapeError
-from kinloop.inputs import checked, checked_inputs, checked_wrenches
+from kinloop.inputs import SHORT, checked, checked_inputs, checked_wrenches, largest
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +46,24 @@ def test_the_place_of_what_is_not_finite_is_named():
     f_ext[1, 2] = -np.inf
     with pytest.raises(NonFiniteInput, match="f_ext is -inf at index 8"):
         checked_wrenches(f_ext, 2)
+
+
+@pytest.mark.parametrize("size", [1, 3, SHORT, SHORT + 1])
+@pytest.mark.parametrize("name", ["q", "v"])
+@pytest.mark.filterwarnings("error")
+def test_limits_are_exact_wherever_the_number_is(name, size):
+    limit = largest(name)
+    for k in {0, size // 2, size - 1}:
+        x = np.zeros(size)
+        for good in (limit, -limit, 0.5 * limit, np.nextafter(limit, 0.0)):
+            x[k] = good
+            assert checked(name, x, size) is x
+        for bad in (np.nextafter(limit, np.inf), -np.nextafter(limit, np.inf), 1e300, np.nan, np.inf, -np.inf):
+            x[k] = bad
+            with pytest.raises(NonFiniteInput, match=f"at index {k}"):
+                checked(name, x, size)
+    x = np.full(size, limit)
+    assert checked(name, x, size) is x
 
 
 def test_wrenches_are_laid_out_body_by_body():

@@ -106,7 +106,9 @@ class Batch:
         """Let rows that have no past remember what it would have been under controls u (B or 1, n or 1, nu)."""
         if self.engine.start is None:
             return
-        new = np.flatnonzero(~np.any(self.state.memory, axis=1) & self.watch.has(Status.RUNNING))
+        memory = self.state.memory
+        blank = ~np.any(memory, axis=1) if memory.any() else True
+        new = np.flatnonzero(blank & self.watch.has(Status.RUNNING))
         first = self._spread(u[:, 0])
         if len(new) == len(self):
             self.state.memory[:] = self._remembering(self.state, first, self.dt, threads).memory
@@ -122,7 +124,7 @@ class Batch:
             memory, lost = (x[None] for x in start(state.q[0], state.qd[0], u[0], np.array([h])))
         else:
             memory, lost = start(state.q, state.qd, u, np.full((len(u), 1), h), threads=threads)
-        return state._replace(memory=np.where(lost, state.memory, memory))
+        return state._replace(memory=np.where(lost, state.memory, memory) if lost.any() else memory)
 
     def _hold_back(self) -> None:
         """Rows that go in parts wait for their next step."""

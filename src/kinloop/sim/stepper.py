@@ -211,4 +211,4 @@ def _equal(a: Any, b: float) -> Any:
 
 def _choose(go: Any, new: Array, old: Array) -> Array:
     dtype = object if sc.is_symbolic(go, new, old) else float
-    return np.array([sc.where(go, a, b) for a, b in zip(new, old, strict=True)], dtype=dtype)
+    return np.array([sc.usually(sc.where(go, a, b)) for a, b in zip(new, old, strict=True)], dtype=dtype)

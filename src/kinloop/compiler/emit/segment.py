@@ -78,10 +78,10 @@ class _OperationWriter:
                 self.numbers[k] = self._number_operation(op, args)
             self._store_home(k)
 
-    def _store_home(self, k: int) -> None:
-        """Store a value wherever others look for it."""
+    def _store_home(self, k: int, name: str | None = None) -> None:
+        """Store a value, or what has another name in its place, wherever others look for it."""
         for place in self.code.stores.get(k, ()):
-            self._store(k, place)
+            self.writer.store(self.T, name or self._number(k), self._address(place), self.vector.align)
 
     def _address(self, place: Any) -> str:
         """The address that a place stands for."""
@@ -180,6 +180,7 @@ class _SegmentWriter(_OperationWriter):
         super().__init__(writer, code, vector)
         self.parts = parts
         self.choices: dict[int, Choice] = {}
+        self.used: set[Operand] = set()
 
     def write_segment(self, segment: Segment) -> None:
         """All operations, then the copies; for one state, usual choices as branches."""
@@ -187,6 +188,7 @@ class _SegmentWriter(_OperationWriter):
         if self.vector.width == 1 and not self.code.usual.isdisjoint(values):
             kept = {*self.code.stores, *(x for x, _ in segment.copies if isinstance(x, int))}
             self.choices = find_choices(values, self.code.operations, self.code.usual, kept)
+            self.used = {x for v in values for x in self.code.operations[v][1]} | {x for x, _ in segment.copies}
             apart = {v for choice in self.choices.values() for v in (*choice.members[1:], *choice.rare)}
             values = tuple(v for v in values if v not in apart)
         self.write(values)
@@ -203,7 +205,10 @@ class _SegmentWriter(_OperationWriter):
         super().write(values[done:])
 
     def _write_choice(self, choice: Choice) -> None:
-        """Go on with the usual values, or by way of a block that makes the rare ones."""
+        """Go on with the usual values, or by way of a block that makes the rare ones.
+
+        Values that nothing here uses are stored before it is known, and stored over on that way.
+        """
         w, arguments = self.writer, [self.code.operations[k] for k in choice.members]
         op, args = arguments[0]
         if op == "where":
@@ -211,7 +216,10 @@ class _SegmentWriter(_OperationWriter):
         else:
             a, b = map(self._number, args)
             condition, usual = self._compare(_EXTREME[op], a, b), [a]
-        rare, on, before = w.label("rare"), w.label("on"), w.here
+        before, rare, on = w.here, w.label("rare"), w.label("on")
+        for k, x in zip(choice.members, usual, strict=True):
+            if k not in self.used:
+                self._store_home(k, x)
         w.branch(condition, on, rare, LIKELY)
         w.block(rare)
         known = dict(self.numbers), dict(self.truths)
@@ -220,13 +228,18 @@ class _SegmentWriter(_OperationWriter):
             others = [self._number(x[2]) for _, x in arguments]
         else:
             others = [self._select(self._compare("uno", a, a), a, b)]
+        for k, x in zip(choice.members, others, strict=True):
+            if k not in self.used:
+                self._store_home(k, x)
         after = w.here
         w.jump(on)
         w.block(on)
         self.numbers, self.truths = known  # what was made or loaded on the way is not there if the way was not taken
+        passed_on = [k for k in choice.members if k in self.used]
         for k, x, y in zip(choice.members, usual, others, strict=True):
-            self.numbers[k] = w.phi(self.T, (x, before), (y, after))
-        for k in choice.members:
+            if k in self.used:
+                self.numbers[k] = w.phi(self.T, (x, before), (y, after))
+        for k in passed_on:
             self._store_home(k)
 
     def _later(self, choice: Choice) -> set[int]:
