@@ -11,6 +11,7 @@ What the kernel computes:
 
 - `stages`: the stages of a plan as functions, loops included;
 - `segment`: straight-line code;
+- `windows`: pointers next to the slots that a segment uses most;
 - `series_loop`: code that is run time after time, with tables;
 - `sincos`: sines and cosines;
 - `lane_calls`: other functions, by libm lane by lane.

@@ -10,6 +10,7 @@ from kinloop.compiler.emit.ir import LIKELY, Module, Writer
 from kinloop.compiler.emit.lane_arithmetic import any_nonzero, in_all_lanes
 from kinloop.compiler.emit.lane_calls import LANE_CALLS, lane_call
 from kinloop.compiler.emit.vector_type import Vector
+from kinloop.compiler.emit.windows import Windows
 from kinloop.compiler.plan.rare_values import Choice, find_choices
 from kinloop.compiler.plan.stage_types import Operand, Pattern, Place, Plan, Segment
 
@@ -181,10 +182,13 @@ class _SegmentWriter(_OperationWriter):
         self.parts = parts
         self.choices: dict[int, Choice] = {}
         self.used: set[Operand] = set()
+        self.windows: Windows | None = None
 
     def write_segment(self, segment: Segment) -> None:
-        """All operations, then the copies; for one state, usual choices as branches."""
+        """All operations, then the copies; for one state, with windows, and usual choices as branches."""
         values = segment.values
+        if self.vector.width == 1:
+            self.windows = Windows(self.writer, self.code, segment, self.vector.size)
         if self.vector.width == 1 and not self.code.usual.isdisjoint(values):
             kept = {*self.code.stores, *(x for x, _ in segment.copies if isinstance(x, int))}
             self.choices = find_choices(values, self.code.operations, self.code.usual, kept)
@@ -251,7 +255,8 @@ class _SegmentWriter(_OperationWriter):
         if 0 <= output < self.code.n_out:
             part = bisect_right(self.parts, output) - 1
             return self.writer.offset(out_pointer(part), (output - self.parts[part]) * self.vector.size)
-        return self.writer.offset("%scratch", place * self.vector.size)
+        seen = self.windows.address(place) if self.windows else None
+        return seen or self.writer.offset("%scratch", place * self.vector.size)
 
 
 class _LapWriter(_OperationWriter):

@@ -1,4 +1,7 @@
-"""What only the rare value of a choice needs: code for one state computes it where it comes to that."""
+"""What only the rare value of a choice needs: code for one state computes it where it comes to that.
+
+docs/decisions/one-state.md.
+"""
 
 from __future__ import annotations
 
