@@ -15,8 +15,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from kinloop import compiler
 from kinloop import scalar as sc
 from kinloop.algorithms.differentiated import traced
