@@ -21,6 +21,8 @@ where all energy comes back, which in a step of finite length may be a little le
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,6 +57,10 @@ JAMMED = 1e-2
 
 BELOW = 1e-5
 """What is deeper than this [m] is still below the surface."""
+
+
+Solve = Callable[..., tuple[Impulses, list[Any]]]
+"""What finds impulses: `joint_stops.solve_with_joints`, or what is called alike."""
 
 
 class Hit(NamedTuple):
@@ -94,6 +100,13 @@ class Contact:
     ) -> None:
         self.ground, self.candidates, self.joints, self.rounds = ground, candidates, joints, rounds
         self.bodies = tuple(sorted({c.body for c in candidates}))
+        self.solve: Solve = solve_with_joints
+
+    def solved_by(self, solve: Solve) -> Contact:
+        """The same contacts, their impulses found by something else than the solver's sweeps."""
+        out = copy(self)
+        out.solve = solve
+        return out
 
     @property
     def size(self) -> int:
@@ -134,7 +147,7 @@ class Contact:
         bounce = self._bounce(tree, touches, before, after, h)
         contacts = self._rows(tree, s, touches, before, after, bounce, jammed, h)
         paths = [p.allowing_rest(jammed) for p in joint_paths(self.joints, tree, s, q, v, v_free, drift, h)]
-        found, stops = solve_with_joints(
+        found, stops = self.solve(
             self.joints, paths, tree, s, contacts, self._touching(touches, after, h), self.rounds, start
         )
         vain = found.residual > JAMMED
