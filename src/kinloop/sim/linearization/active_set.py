@@ -90,118 +90,165 @@ def joint_mode(row: JointRow, x: Any) -> Any:
     return sc.where(x < -(1.0 + EDGE) * row.dry, float(JointMode.AT_UPPER), out)
 
 
-class ActiveSet:
-    """Stands in for the solver where a solution `impulses` is known, and says what the equations F = 0 are there.
+class Local(NamedTuple):
+    """The slopes of a row's, or a contact's three, equations: of its own velocities U and of its own impulses."""
 
-    Called as `joint_stops.solve_with_joints`, once, while a step is computed: from then on it has the rows of the step,
-    the impulses brought onto the equations by Newton's method, and the modes.
+    U: Array
+    impulse: Array
+
+
+class Equations:
+    """The equations F = 0 of contacts and joints whose modes are known.
+
+    `A` (rows, rows) is the Delassus matrix; `velocities(x)` gives U - u for impulses x.
     """
 
-    def __init__(self, impulses: Array) -> None:
-        self.given = impulses
+    def __init__(
+        self, contacts: list[ContactRow], joints: list[JointRow], A: Array, chosen: list[Chosen], modes: list[Any]
+    ) -> None:
+        self.contacts, self.joints, self.A, self.chosen, self.modes = contacts, joints, A, chosen, modes
 
-    def __call__(
-        self, joints: list[JointLimit], paths: list[JointPath], tree: ClusterTree, s: SmoothMotion,
-        contacts: list[ContactRow], touching: Any, rounds: int, start: Array,
-    ) -> tuple[Impulses, list[Any]]:  # fmt: skip
-        self.contacts, n = contacts, 3 * len(contacts)
-        self.joints = []
-        for joint, path in zip(joints, paths, strict=True):
-            z, at = Propagated.joint(tree, s.kin, s.art, joint.dof).row()
-            self.joints.append(JointRow(z[0], at, *path, bool(joint.friction)))
-        self.Z = self._lines(tree.nv)
-        self.A = self.Z @ self.Z.T
-        self.chosen = [contact_choice(row, self.given[3 * k : 3 * k + 3]) for k, row in enumerate(contacts)]
-        self.modes = [joint_mode(row, x) for row, x in zip(self.joints, self.given[n:], strict=True)]
-        x = self.given
-        for _ in range(ROUNDS):
-            x = x - Elimination(self.slopes(x), self.sizes()).solve(self.equations(x))
-        self.impulses = x
-        each = [x[k : k + 3] for k in range(0, n, 3)]
-        return Impulses(each, [], [], self.Z.T @ x, 0.0), list(x[n:])
-
-    def _lines(self, nv: int) -> Array:
-        """Z (rows, nv)."""
-        rows = [(line, c.at) for c in self.contacts for line in c.z] + [(j.z, j.at) for j in self.joints]
-        Z = np.full((len(rows), nv), 0.0, dtype=object if any(sc.is_symbolic(z) for z, _ in rows) else float)
-        for k, (z, at) in enumerate(rows):
-            Z[k, at] = z
-        return Z
+    def velocities(self, x: Array) -> Array:
+        """A x."""
+        return self.A @ x
 
     @property
     def codes(self) -> tuple[Array, Array]:
         """`ContactMode`s and `JointMode`s."""
         return np.array([c.code for c in self.chosen]), np.array(self.modes)
 
+    @property
     def sizes(self) -> Array:
         """The usual size of every equation's own slope."""
         return np.array([self.A[k, k] + TINY for k in range(len(self.A))])
 
-    def equations(self, x: Array) -> Array:
+    def solved(self, x: Array) -> Array:
+        """Impulses x brought onto the equations by Newton's method."""
+        for _ in range(ROUNDS):
+            x = x - Elimination(self.slopes(x), self.sizes).solve(self.missed(x))
+        return x
+
+    def missed(self, x: Array) -> Array:
         """F (rows,) for the impulses x."""
-        U, out, n = self.Z @ (self.Z.T @ x), [], 3 * len(self.contacts)
+        U, n = self.velocities(x), 3 * len(self.contacts)
+        out: list[Any] = []
         for k, (row, chosen) in enumerate(zip(self.contacts, self.chosen, strict=True)):
             here, size = slice(3 * k, 3 * k + 3), self.A[3 * k, 3 * k]
             velocity, p = row.u + U[here], x[here]
-            stick, slip = _tangents(row, velocity[1:], p[1:], size)
+            slip, rest = _tangents(row, velocity[1:], p[1:])
             unit, _ = _direction(slip)
-            slide = size * (p[1:] + (row.friction * p[0]) * unit)
-            normal = velocity[0] - row.mobility.lift(row.b)
-            out.append(sc.where(chosen.presses, normal, p[0] * size))
-            for a, b, c in zip(stick, slide, p[1:], strict=True):
-                out.append(sc.where(chosen.presses, sc.where(chosen.slides, b, a), c * size))
+            out.append(sc.where(chosen.presses, velocity[0] - row.mobility.lift(row.b), size * p[0]))
+            for t in range(2):
+                slide = size * (p[1 + t] + (row.friction * p[0]) * unit[t])
+                pressing = sc.where(chosen.slides, slide, slip[t] + size * rest[t])
+                out.append(sc.where(chosen.presses, pressing, size * p[1 + t]))
         for k, (joint, mode) in enumerate(zip(self.joints, self.modes, strict=True)):
-            velocity, size = joint.u + U[n + k], self.A[n + k, n + k] + TINY
-            free = size * (x[n + k] - sc.where(x[n + k] < 0.0, -1.0, sc.where(x[n + k] > 0.0, 1.0, 0.0)) * joint.dry)
-            held = velocity - sc.where(_is(mode, 2), joint.low, sc.where(_is(mode, 3), joint.high, 0.0))
-            out.append(sc.where(mode > 0.5, held, free))
+            size, p = self.A[n + k, n + k] + TINY, x[n + k]
+            used = joint.dry * sc.where(p < 0.0, -1.0, sc.where(p > 0.0, 1.0, 0.0))
+            held = joint.u + U[n + k] - joint_target(joint, mode)
+            out.append(sc.where(mode > 0.5, held, size * (p - used)))
         return np.array(out)
+
+    def local(self, x: Array) -> list[Local]:
+        """The slopes of all contacts, then of all joints, at the impulses x."""
+        U, n = self.velocities(x), 3 * len(self.contacts)
+        out = []
+        for k, (row, chosen) in enumerate(zip(self.contacts, self.chosen, strict=True)):
+            here = slice(3 * k, 3 * k + 3)
+            out.append(_contact_slopes(row, chosen, row.u + U[here], x[here], self.A[3 * k, 3 * k]))
+        for k, mode in enumerate(self.modes):
+            size, held = self.A[n + k, n + k] + TINY, mode > 0.5
+            out.append(Local(np.array([[sc.where(held, 1.0, 0.0)]]), np.array([[sc.where(held, 0.0, size)]])))
+        return out
 
     def slopes(self, x: Array) -> Array:
         """K = dF / d lambda (rows, rows) at the impulses x."""
-        A, n = self.A, 3 * len(self.contacts)
-        K = np.full(A.shape, 0.0, dtype=object)
-        U = self.Z @ (self.Z.T @ x)
-        for k, (row, chosen) in enumerate(zip(self.contacts, self.chosen, strict=True)):
-            here, i = slice(3 * k, 3 * k + 3), 3 * k
-            size, p = A[i, i], x[here]
-            K[i] = _line(chosen.presses, A[i], size, i)
-            stick, slip = _tangents(row, A[i + 1 : i + 3], np.eye(len(A))[i + 1 : i + 3], size)
-            unit, length = _direction(_tangents(row, (row.u + U[here])[1:], p[1:], size)[1])
-            turn = (row.friction * p[0]) / length
-            along = unit @ slip
-            for j in range(2):
-                slide = (size * turn) * (slip[j] - unit[j] * along)
-                slide[i + 1 + j] = slide[i + 1 + j] + size
-                slide[i] = slide[i] + (size * row.friction) * unit[j]
-                pressing = [sc.where(chosen.slides, b, a) for a, b in zip(stick[j], slide, strict=True)]
-                K[i + 1 + j] = _line(chosen.presses, np.array(pressing), size, i + 1 + j)
-        for k, mode in enumerate(self.modes):
-            K[n + k] = _line(mode > 0.5, A[n + k], A[n + k, n + k] + TINY, n + k)
+        K, at = np.full(self.A.shape, 0.0, dtype=object), 0
+        for part in self.local(x):
+            here = slice(at, at := at + len(part.U))
+            K[here] = part.U @ self.A[here]
+            K[here, here] = K[here, here] + part.impulse
         return K
 
 
-def _is(mode: Any, code: int) -> Any:
-    return sc.logical_and(mode > code - 0.5, mode < code + 0.5)
+class ActiveSet:
+    """Stands in for the solver where a solution `given` is known, and says what the equations F = 0 are there.
+
+    Called as `joint_stops.solve_with_joints`, once, while a step is computed: from then on it has the equations of the
+    step, and the impulses brought onto them.
+    """
+
+    def __init__(self, given: Array) -> None:
+        self.given = self.impulses = given
+        self.equations: Equations | None = None
+
+    def __call__(
+        self, joints: list[JointLimit], paths: list[JointPath], tree: ClusterTree, s: SmoothMotion,
+        contacts: list[ContactRow], touching: Any, rounds: int, start: Array,
+    ) -> tuple[Impulses, list[Any]]:  # fmt: skip
+        n, rows = 3 * len(contacts), []
+        for joint, path in zip(joints, paths, strict=True):
+            z, at = Propagated.joint(tree, s.kin, s.art, joint.dof).row()
+            rows.append(JointRow(z[0], at, *path, bool(joint.friction)))
+        chosen = [contact_choice(row, self.given[3 * k : 3 * k + 3]) for k, row in enumerate(contacts)]
+        modes = [joint_mode(row, x) for row, x in zip(rows, self.given[n:], strict=True)]
+        self.equations = Propagations(contacts, rows, chosen, modes, tree.nv)
+        x = self.impulses = self.equations.solved(self.given)
+        each = [x[k : k + 3] for k in range(0, n, 3)]
+        return Impulses(each, [], [], self.equations.Z.T @ x, 0.0), list(x[n:])
 
 
-def _tangents(row: ContactRow, U: Array, p: Array, size: Any) -> tuple[Array, Array]:
-    """What vanishes where a contact sticks, and the slip that friction has a say in, of two lines U and p."""
+class Propagations(Equations):
+    """Equations with A = Z Z^T, which is not multiplied out where impulses are known."""
+
+    def __init__(
+        self, contacts: list[ContactRow], joints: list[JointRow], chosen: list[Chosen], modes: list[Any], nv: int
+    ) -> None:
+        rows = [(line, c.at) for c in contacts for line in c.z] + [(j.z, j.at) for j in joints]
+        self.Z = np.full((len(rows), nv), 0.0, dtype=object if any(sc.is_symbolic(z) for z, _ in rows) else float)
+        for k, (z, at) in enumerate(rows):
+            self.Z[k, at] = z
+        super().__init__(contacts, joints, self.Z @ self.Z.T, chosen, modes)
+
+    def velocities(self, x: Array) -> Array:
+        moved: Array = self.Z @ (self.Z.T @ x)
+        return moved
+
+
+def joint_target(row: JointRow | JointPath, mode: Any) -> Any:
+    """The velocity of a joint that is held or at a stop."""
+    upper = sc.where(mode > JointMode.AT_UPPER - 0.5, row.high, row.low)
+    return sc.where(mode > JointMode.AT_LOWER - 0.5, upper, 0.0)
+
+
+def _contact_slopes(row: ContactRow, chosen: Chosen, velocity: Array, p: Array, size: Any) -> Local:
+    """The slopes of a contact with the impulse p, by what it does."""
+    free = np.eye(2) if row.mobility.regular is True else row.mobility.free
+    unit, length = _direction(_tangents(row, velocity[1:], p[1:])[0])
+    across = (size * row.friction * p[0] / length) * (free - np.outer(unit, unit @ free))
+    U, impulse = (np.full((3, 3), 0.0, dtype=object) for _ in range(2))
+    U[0, 0], impulse[0, 0] = sc.where(chosen.presses, 1.0, 0.0), sc.where(chosen.presses, 0.0, size)
+    for i in range(2):
+        sliding = sc.logical_and(chosen.presses, chosen.slides)
+        impulse[1 + i, 0] = sc.where(sliding, (size * row.friction) * unit[i], 0.0)
+        for j in range(2):
+            one = size if i == j else 0.0
+            U[1 + i, 1 + j] = sc.where(chosen.presses, sc.where(chosen.slides, across[i, j], free[i, j]), 0.0)
+            stick = one - size * free[i, j] if row.mobility.regular is not True else 0.0
+            pressing = sc.where(chosen.slides, one, stick)
+            impulse[1 + i, 1 + j] = sc.where(chosen.presses, pressing, one)
+    return Local(U, impulse)
+
+
+def _tangents(row: ContactRow, U: Array, p: Array) -> tuple[Array, Array]:
+    """The slip that friction has a say in, and the part of the tangential impulse p that has none in the motion."""
     if row.mobility.regular is True:
-        return U, U
+        return U, np.zeros(2)
     free = row.mobility.free
-    slip: Array = free @ U
-    return slip + size * (p - free @ p), slip
+    return free @ U, p - free @ p
 
 
 def _direction(slip: Array) -> tuple[Array, Any]:
     """The direction of a slip, and its length."""
     length = sc.sqrt(slip[0] * slip[0] + slip[1] * slip[1]) + TINY
     return slip / length, length
-
-
-def _line(when: Any, line: Array, size: Any, k: int) -> Array:
-    """A line of K: `line` where `when` holds, else that of an impulse which is given."""
-    other = np.full(len(line), 0.0, dtype=object)
-    other[k] = size
-    return np.array([sc.where(when, a, b) for a, b in zip(line, other, strict=True)], dtype=object)

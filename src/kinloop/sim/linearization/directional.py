@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
 from kinloop.scalar.rolled_tangents import rolled_jvp
@@ -39,25 +40,23 @@ class DirectionalStep:
     def __call__(
         self, q: Array, v: Array, u: Array, impulses: Array, h: Array, dy: Array, dv: Array, du: Array
     ) -> dict[str, Any]:
-        """The change of (q', v') (2 nv,), what equations leave unmet, and the modes of contacts and joints."""
+        """The change of (q', v') (2 nv,), by how much equations are missed [m/s], and the modes of contacts and joints."""
         tree = self.tree
         qd = spanning_velocity(tree, q, v)
         step = fresh_step(self.system, self.method, q, qd, u, impulses, h[0])
         moving = [*q, *v, *u]
         along = [*position_change(tree, q, dy), *dv, *du]
-        unmet: Any = 0.0
+        missed: Any = 0.0
         contacts, joints = np.zeros(0), np.zeros(0)
-        if step.active is not None and len(step.active.impulses):
-            x = step.active.impulses
-            F = step.active.equations(x)
+        if step.active is not None and step.active.equations is not None:
+            x, equations = step.active.impulses, step.active.equations
+            F = equations.missed(x)
             right = rolled_jvp(F, [*moving, *x], [*along, *(0.0 for _ in x)])
-            K = step.active.slopes(x)
-            dx = Elimination(K, step.active.sizes()).solve(-right)
-            left = right + K @ dx
-            unmet = left @ left
+            dx = Elimination(equations.slopes(x), equations.sizes).solve(-right)
+            missed = sc.largest(list(F))
             moving, along = [*moving, *x], [*along, *dx]
-            contacts, joints = step.active.codes
+            contacts, joints = equations.codes
         end = rolled_jvp(np.concatenate([step.q, step.qd]), moving, along)
         dq, dqd = end[: len(q)], end[len(q) :]
         change = np.concatenate([independent_change(tree, step.q, dq), dqd[tree.independent_dofs]])
-        return {"change": change, "unmet": np.array([unmet]), "contacts": contacts, "joints": joints}
+        return {"change": change, "missed": np.array([missed]), "contacts": contacts, "joints": joints}
