@@ -38,6 +38,7 @@ from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, 
 from kinloop.sim.contact.propagation import Propagated, response
 from kinloop.sim.contact.row_steps import ContactRow
 from kinloop.sim.contact.solver import Impulses, shared
+from kinloop.sim.contact.touch import Touch, gravity_of, lowest_rate, touch
 from kinloop.sim.on_loops import spanning
 from kinloop.sim.smooth_motion import SmoothMotion, spanning_kinetic_energy
 from kinloop.sim.turning_axes import free_bodies, turned_by
@@ -46,11 +47,6 @@ from kinloop.spatial.transform import cross
 
 NEARBY = 10.0
 """Contacts count where one that is so much faster [m/s] would touch in the step: 1 cm at dt = 1 ms."""
-
-LIFT = 0.02
-"""A point below the surface comes up no faster than sqrt(LIFT g depth), the speed after a fall of a hundredth of its
-depth: a bad start costs that much energy at most."""
-
 
 JAMMED = 1e-2
 """Velocities that the solver leaves changing by more than this [m/s, rad/s] are asked for in vain."""
@@ -75,18 +71,6 @@ class Hit(NamedTuple):
     memory: Array
     flying: Any
     records: dict[str, Any]
-
-
-class Touch(NamedTuple):
-    """One candidate at a configuration: its gap [m], and the axes of contact (normal, two tangents) as columns.
-
-    Axes are in the world; `wrench` (6, 3) has the wrenches of unit forces along them, in the body's frame.
-    """
-
-    body: int
-    gap: Any
-    axes: Array
-    wrench: Array
 
 
 class Contact:
@@ -189,7 +173,7 @@ class Contact:
         """The rows of all candidates for the solver."""
         out, floating = [], set(free_bodies(tree))
         for t, u0, u1 in zip(touches, before, after, strict=True):
-            bound = bounce.bound(_bound(tree, t.gap, h), t.gap, u0, u1, h)
+            bound = bounce.bound(lowest_rate(gravity_of(tree.top), t.gap, h), t.gap, u0, u1, h)
             bound = sc.where(jammed, sc.minimum(bound, 0.0), bound)
             z, at = Propagated.wrench(tree, s.kin, s.art, t.body, t.wrench).row()
             assert self.ground is not None, "candidates are candidates for touching a ground"
@@ -243,12 +227,8 @@ class Contact:
                     pose[i] = kin.T[i] if parent < 0 else pose[parent].then(kin.T[i])
         out = []
         for c in self.candidates:
-            T = pose[c.body]
             assert self.ground is not None, "candidates are candidates for touching a ground"
-            gap, axes = self.ground.surface(T.p + T.R @ c.at)
-            inside = T.R.T @ axes
-            lever = c.at - c.radius * inside[:, 0]
-            out.append(Touch(c.body, gap - c.radius, axes, np.concatenate([cross(lever, inside), inside])))
+            out.append(touch(self.ground, c, pose[c.body]))
         return out
 
     def _twists(self, tree: ClusterTree, kin: Motion, v: Array, touches: list[Touch]) -> list[Array]:
@@ -275,7 +255,7 @@ class Contact:
         """Whether something hits the ground in this step faster than it would fall in one, and when first."""
         if self.ground is None or not self.ground.restitution:
             return Bounce(0.0, 0.0, False)
-        slow = h * _gravity(tree)
+        slow = h * gravity_of(tree.top)
         when: Any = 1.0
         hit: Any = False
         for t, u0, u1 in zip(touches, before, after, strict=True):
@@ -308,18 +288,6 @@ class Bounce(NamedTuple):
             return bound
         left = gap + self.when * h * (before[0] + 0.5 * self.when * (after[0] - before[0]))
         return sc.where(self.hit, sc.minimum(-left / h, 0.0), bound)
-
-
-def _gravity(tree: ClusterTree) -> float:
-    """Size of the gravity [m/s^2]."""
-    return float(np.linalg.norm(tree.top.mechanism.gravity))
-
-
-def _bound(tree: ClusterTree, gap: Any, h: Any) -> Any:
-    """The smallest normal velocity after a step that begins with a gap, by (1)."""
-    g = _gravity(tree)
-    lift = 0.5 * h * g + sc.sqrt(LIFT * g * sc.maximum(-gap, 0.0))
-    return sc.minimum(-gap / h, lift)
 
 
 def _harmless(contacts: list[ContactRow], paths: list[JointPath], found: Impulses, stops: list[Any]) -> Any:

@@ -81,11 +81,13 @@ def contact_choice(row: ContactRow, x: Array) -> Chosen:
     return Chosen(presses, sc.logical_not(x[1] * x[1] + x[2] * x[2] < limit * limit))
 
 
-def joint_mode(row: JointRow, x: Any) -> Any:
-    """The `JointMode` of a joint with the impulse x."""
-    stopped = sc.where(row.high < 0.0, float(JointMode.AT_UPPER), float(JointMode.HELD if row.rubs else JointMode.FREE))
-    within = sc.where(row.low > 0.0, float(JointMode.AT_LOWER), stopped) if row.rubs else float(JointMode.FREE)
-    out = sc.where(sc.abs(x) < row.dry, within, float(JointMode.FREE)) if row.rubs else float(JointMode.FREE)
+def joint_mode(row: JointRow | JointPath, x: Any, rubs: bool) -> Any:
+    """The `JointMode` of a joint with the impulse x, which has dry friction or not."""
+    out: Any = float(JointMode.FREE)
+    if rubs:
+        beyond = sc.where(row.high < 0.0, float(JointMode.AT_UPPER), float(JointMode.HELD))
+        within = sc.where(row.low > 0.0, float(JointMode.AT_LOWER), beyond)
+        out = sc.where(sc.abs(x) < row.dry, within, out)
     out = sc.where(x > (1.0 + EDGE) * row.dry, float(JointMode.AT_LOWER), out)
     return sc.where(x < -(1.0 + EDGE) * row.dry, float(JointMode.AT_UPPER), out)
 
@@ -191,7 +193,7 @@ class ActiveSet:
             z, at = Propagated.joint(tree, s.kin, s.art, joint.dof).row()
             rows.append(JointRow(z[0], at, *path, bool(joint.friction)))
         chosen = [contact_choice(row, self.given[3 * k : 3 * k + 3]) for k, row in enumerate(contacts)]
-        modes = [joint_mode(row, x) for row, x in zip(rows, self.given[n:], strict=True)]
+        modes = [joint_mode(row, x, row.rubs) for row, x in zip(rows, self.given[n:], strict=True)]
         self.equations = Propagations(contacts, rows, chosen, modes, tree.nv)
         x = self.impulses = self.equations.solved(self.given)
         each = [x[k : k + 3] for k in range(0, n, 3)]

@@ -50,6 +50,25 @@ class Elimination:
             x = x + self._once(r - self.K @ x)
         return x
 
+    def solve_left(self, w: Array, rounds: int = ROUNDS) -> Array:
+        """Rows x with x K = w, for a matrix w (m, n), by (1) from the left."""
+        x = self._once_left(w)
+        for _ in range(rounds - 1):
+            x = x + self._once_left(w - x @ self.K)
+        return x
+
+    def _once_left(self, w: Array) -> Array:
+        n = len(self.inverse)
+        y: list[Any] = [w[:, k] for k in range(n)]
+        for j in range(n):
+            for i in range(j):
+                y[j] = y[j] - y[i] * self.U[i][j]
+            y[j] = y[j] * self.inverse[j]
+        for j in reversed(range(n)):
+            for i in range(j + 1, n):
+                y[j] = y[j] - y[i] * self.U[i][j]
+        return np.stack(y, axis=1)
+
     def _once(self, r: Array) -> Array:
         n = len(self.inverse)
         y: list[Any] = [r[k] for k in range(n)]

@@ -1,0 +1,50 @@
+"""One candidate at a pose of its body: how far it is from the ground, along which axes it touches, how fast it may go."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.model.topology import Topology
+from kinloop.scalar import Array
+from kinloop.sim.contact.candidates import Candidate
+from kinloop.sim.contact.ground import Ground
+from kinloop.spatial import Transform
+from kinloop.spatial.transform import cross
+
+LIFT = 0.02
+"""A point below the surface comes up no faster than sqrt(LIFT g depth), the speed after a fall of a hundredth of its
+depth: a bad start costs that much energy at most."""
+
+
+class Touch(NamedTuple):
+    """One candidate at a configuration: its gap [m], and the axes of contact (normal, two tangents) as columns.
+
+    Axes are in the world; `wrench` (6, 3) has the wrenches of unit forces along them, in the body's frame.
+    """
+
+    body: int
+    gap: Any
+    axes: Array
+    wrench: Array
+
+
+def touch(ground: Ground, c: Candidate, T: Transform) -> Touch:
+    """A candidate over the ground, with its body at the pose T."""
+    gap, axes = ground.surface(T.p + T.R @ c.at)
+    inside = T.R.T @ axes
+    lever = c.at - c.radius * inside[:, 0]
+    return Touch(c.body, gap - c.radius, axes, np.concatenate([cross(lever, inside), inside]))
+
+
+def gravity_of(top: Topology) -> float:
+    """Size of the gravity [m/s^2]."""
+    return float(np.linalg.norm(top.mechanism.gravity))
+
+
+def lowest_rate(g: float, gap: Any, h: Any) -> Any:
+    """The smallest normal velocity after a step that begins with a gap, by (1) of `impact`."""
+    lift = 0.5 * h * g + sc.sqrt(LIFT * g * sc.maximum(-gap, 0.0))
+    return sc.minimum(-gap / h, lift)
