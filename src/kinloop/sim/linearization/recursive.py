@@ -79,6 +79,14 @@ class Held(NamedTuple):
     modes: list[Any]
 
 
+class Columns(NamedTuple):
+    """Columns along the positions at the middle, along v and along u."""
+
+    q: Array
+    v: Array
+    u: Array
+
+
 class RecursiveStep:
     """A and B of the step of a system, as the function of symbols that becomes a kernel."""
 
@@ -199,9 +207,37 @@ class _Step:
         joint = join([S.T @ f for S, f in zip(kin.S, transmitted(tree, self.now, none)[1], strict=True)])
         return self._independent(joint + tree.top.armature * spanning_accelerations(tree, kin, none))
 
-    def _changes_of_z(self) -> tuple[Array, Array, Array]:
-        """dz along the middle, v and u, impulses held."""
-        tree, h, loose, held = self.tree, self.h, self.held.loose, self.held
+    def linearized(self) -> dict[str, Any]:
+        """A and B cluster by cluster, column by column, so that what is at work stays small."""
+        tree, nv, nu = self.tree, self.tree.nv, len(self.u)
+        right, felt = self._right_sides(), self._felt()
+        flies = [sc.where(self._flies(), 1.0, 0.0)]
+        q_q, v_q, q_v, v_v, q_y, v_y = to_the_end(self.system)(self.q, self.v, self.y, flies, [self.h])
+        A, B = np.full((2 * nv, 2 * nv), 0.0, dtype=object), np.full((2 * nv, nu), 0.0, dtype=object)
+
+        def led(y: Array) -> Array:
+            """(q', v') for changes y (nv, columns)."""
+            parts = [block[c.v, c.v] @ y[c.v] for block in (q_y, v_y) for c in tree]
+            return np.concatenate(parts)
+
+        for c in tree:
+            at = range(c.v.start, c.v.stop)
+            y_q = np.stack([self._column(right.q, felt.q, k) for k in at], axis=1) if c.m else np.zeros((nv, 0))
+            y_v = [self._column(right.v, felt.v, k) + self.moved_v[:, k] for k in at]
+            A[:, c.v] = led(y_q @ self.middle_q[c.v, c.v])
+            A[:nv, c.v], A[nv:, c.v] = A[:nv, c.v] + q_q[:, c.v], A[nv:, c.v] + v_q[:, c.v]
+            along_v = slice(nv + c.v.start, nv + c.v.stop)
+            A[:, along_v] = led((np.stack(y_v, axis=1) if c.m else np.zeros((nv, 0))) + y_q @ self.middle_v[c.v, c.v])
+            A[:nv, along_v], A[nv:, along_v] = A[:nv, along_v] + q_v[:, c.v], A[nv:, along_v] + v_v[:, c.v]
+        for k in range(nu):
+            B[:, k] = led(self._column(right.u, None, k)[:, None])[:, 0]
+        missed = sc.largest(list(self.equations.missed(self.impulses))) if self.n else 0.0
+        modes = {"contacts": self.equations.codes[0], "joints": np.array(self.held.modes)}
+        return {"A": A, "B": B, "missed": np.array([missed])} | modes
+
+    def _right_sides(self) -> Columns:
+        """What M dz is along the middle, v and u, impulses held."""
+        tree, h, held = self.tree, self.h, self.held
         a = (self.y - self.here) / h - transport(tree, self.v)
         outside = np.full((len(tree.top), 6), 0.0, dtype=object) if self.n else None
         if outside is not None:
@@ -210,48 +246,60 @@ class _Step:
         now = moving_robot(tree, self.middle, self.v, outside)
         found = partials(tree, now, self.middle, self.v, a, outside)
         G = np.stack([spanning_velocity(tree, self.middle, e) for e in np.eye(tree.nv)], axis=1)
-        joint_q, joint_v = (np.stack([self._independent(f * line) for line in G.T], axis=1) for f in (self.f_q, self.f_qd))
+        joint_q, joint_v = (np.stack([self._independent(f * x) for x in G.T], axis=1) for f in (self.f_q, self.f_qd))
         along_q, along_v = h * (joint_q - found.dq), h * (joint_v @ self.here_v - found.dv)
         for b, J in self.J.items():
-            turned = sum(x.wrench_pose for x, c in zip(self.contacts, self.contact.candidates, strict=True) if c.body == b)
-            along_q = along_q + J.T @ (turned @ J)
-        along_u = h * np.stack([self._independent(f) for f in self.f_u.T], axis=1) if len(self.u) else None
-        given_q = np.diag(held.slope)
-        given_v = held.slope[:, None] * (-0.5 * h * self.here_v) - (1.0 - loose)[:, None] * self.moved_v
-        out = []
-        for along, given in ((along_q, given_q), (along_v, given_v), (along_u, None)):
-            if along is None:
-                out.append(np.zeros((tree.nv, 0)))
-                continue
-            out.append(np.stack([self._solved(along[:, k], given, k) for k in range(along.shape[1])], axis=1))
-        return out[0], out[1], out[2]
+            along_q = along_q + J.T @ (sum(x.wrench_pose for _, x in self._of(b)) @ J)
+        along_u = h * np.stack([self._independent(f) for f in self.f_u.T], axis=1) if len(self.u) else np.zeros((0, 0))
+        stopped = held.slope[:, None] * (-0.5 * h * self.here_v) - (1.0 - held.loose)[:, None] * self.moved_v
+        given = np.diag(held.slope), stopped
+        if self.contact.joints:
+            along_q, along_v = (
+                held.loose[:, None] * (x - self.M @ y) + y for x, y in zip((along_q, along_v), given, strict=True)
+            )
+            along_u = held.loose[:, None] * along_u if len(self.u) else along_u
+        return Columns(along_q, along_v, along_u)
 
-    def _solved(self, right: Array, given: Array | None, k: int) -> Array:
-        """dz with M dz = right, where joints that are held have the change `given` of column k."""
-        loose = self.held.loose
-        if given is None or not self.contact.joints:
-            return self.factor.solve(loose * right)
-        return self.factor.solve(loose * (right - self.M @ given[:, k]) + given[:, k])
+    def _of(self, body: int) -> list[tuple[int, Contacted]]:
+        """The contacts of a body, by number."""
+        return [(k, x) for k, x in enumerate(self.contacts) if self.contact.candidates[k].body == body]
 
-    def linearized(self) -> dict[str, Any]:
-        tree, nv = self.tree, self.tree.nv
-        z_q, z_v, z_u = self._changes_of_z()
-        y_q, y_v, y_u = z_q, z_v + self.moved_v, z_u
-        if self.n:
-            y_q, y_v, y_u = self._with_impulses(y_q, y_v, y_u)
-        y_v = y_v + _product(tree, y_q, self.middle_v)
-        y_q = _product(tree, y_q, self.middle_q)
-        flies = self._flies()
-        ends = to_the_end(self.system)(self.q, self.v, self.y, [sc.where(flies, 1.0, 0.0)], [self.h])
-        A, B = [], []
-        q_q, v_q, q_v, v_v, q_y, v_y = ends
-        for at_q, at_v, at_y in ((q_q, q_v, q_y), (v_q, v_v, v_y)):
-            A.append(np.concatenate([at_q + _rows(tree, at_y, y_q), at_v + _rows(tree, at_y, y_v)], axis=1))
-            B.append(_rows(tree, at_y, y_u))
-        missed = sc.largest(list(self.equations.missed(self.impulses))) if self.n else 0.0
-        modes = {"contacts": self.equations.codes[0], "joints": np.array(self.held.modes)}
-        out = {"A": np.concatenate(A), "B": np.concatenate(B).reshape(2 * nv, len(self.u)), "missed": np.array([missed])}
-        return out | modes
+    def _column(self, right: Array, felt: Array | None, k: int) -> Array:
+        """dz along a direction, with the changes of the impulses by (2)."""
+        z = self.factor.solve(right[:, k])
+        if not self.n:
+            return z
+        phi = felt[:, k] if felt is not None else np.zeros(len(self.gain))
+        for b, J in self.J.items():
+            at = self.place[b]
+            phi = phi + self.gain[:, at] @ (J @ z)
+        return z + self.answer @ phi
+
+    def _felt(self) -> Columns:
+        """What (2) makes of the changes of e that do not come from dz: d phi along the middle and v."""
+        self.place = {b: slice(6 * k, 6 * k + 6) for k, b in enumerate(self.bodies)}
+        size, nv = 6 * len(self.bodies), self.tree.nv
+        phi_q, phi_v = (np.full((size, nv), 0.0, dtype=object) for _ in range(2))
+        if not self.n:
+            return Columns(phi_q, phi_v, phi_v)
+        equations, x = self.equations, self.impulses
+        local, K = equations.local(x), Elimination(equations.slopes(x), equations.sizes)
+        W = np.full((size, self.n), 0.0, dtype=object)
+        for k, (c, found) in enumerate(zip(self.contact.candidates, self.contacts, strict=True)):
+            W[self.place[c.body], 3 * k : 3 * k + 3] = found.wrench
+        left = K.solve_left(W)
+        self.gain = np.full((size, size), 0.0, dtype=object)
+        self.answer = np.concatenate([self.answers[b] for b in self.bodies], axis=1)
+        for b, m in self.moves.items():
+            here = [(-(left[:, 3 * k : 3 * k + 3] @ local[k].U), found) for k, found in self._of(b)]
+            self.gain[:, self.place[b]] = sum(g @ found.wrench.T for g, found in here)
+            pose, X0, V, Y = (
+                sum(g @ getattr(found, name) for g, found in here) for name in ("e_pose", "e_X0", "e_V", "e_Y")
+            )
+            gain = self.gain[:, self.place[b]]
+            phi_q = phi_q + gain @ m.X_q + pose @ m.J + X0 @ m.X0_q + V @ m.V_q + Y @ m.Y_q
+            phi_v = phi_v + gain @ (m.J @ self.moved_v) + X0 @ (m.J @ self.here_v) + V @ m.J + Y @ m.Y_v
+        return Columns(phi_q, phi_v, phi_v)
 
     def _flies(self) -> Any:
         """Whether nothing touches: no contact presses and no joint would leave its range."""
@@ -261,38 +309,3 @@ class _Step:
         for path in self.held.paths:
             out = sc.logical_and(out, path.inside)
         return out
-
-    def _with_impulses(self, y_q: Array, y_v: Array, y_u: Array) -> tuple[Array, Array, Array]:
-        """dy with the changes of the impulses, by (2)."""
-        equations, x = self.equations, self.impulses
-        local, K = equations.local(x), Elimination(equations.slopes(x), equations.sizes)
-        W = np.full((6 * len(self.bodies), self.n), 0.0, dtype=object)
-        at = {b: slice(6 * k, 6 * k + 6) for k, b in enumerate(self.bodies)}
-        for k, (c, found) in enumerate(zip(self.contact.candidates, self.contacts, strict=True)):
-            W[at[c.body], 3 * k : 3 * k + 3] = found.wrench
-        left = K.solve_left(W)
-        phi_q, phi_v, phi_u = (np.full((len(W), y.shape[1]), 0.0, dtype=object) for y in (y_q, y_v, y_u))
-        for b, m in self.moves.items():
-            H: dict[str, Any] = {name: 0.0 for name in ("wrench", "e_pose", "e_X0", "e_V", "e_Y")}
-            for k, (c, found) in enumerate(zip(self.contact.candidates, self.contacts, strict=True)):
-                if c.body == b:
-                    gain = -(left[:, 3 * k : 3 * k + 3] @ local[k].U)
-                    H |= {name: H[name] + gain @ getattr(found, name) for name in H if name != "wrench"}
-                    H["wrench"] = H["wrench"] + gain @ found.wrench.T
-            phi_q = phi_q + H["wrench"] @ (m.J @ y_q + m.X_q) + H["e_pose"] @ m.J + H["e_X0"] @ m.X0_q
-            phi_q = phi_q + H["e_V"] @ m.V_q + H["e_Y"] @ m.Y_q
-            phi_v = phi_v + H["wrench"] @ (m.J @ y_v) + H["e_X0"] @ (m.J @ self.here_v) + H["e_V"] @ m.J
-            phi_v = phi_v + H["e_Y"] @ m.Y_v
-            phi_u = phi_u + H["wrench"] @ (m.J @ y_u)
-        answer = np.concatenate([self.answers[b] for b in self.bodies], axis=1)
-        return y_q + answer @ phi_q, y_v + answer @ phi_v, y_u + answer @ phi_u
-
-
-def _product(tree: ClusterTree, x: Array, blocks: Array) -> Array:
-    """x times a block diagonal matrix."""
-    return np.concatenate([x[:, c.v] @ blocks[c.v, c.v] for c in tree], axis=1)
-
-
-def _rows(tree: ClusterTree, blocks: Array, x: Array) -> Array:
-    """A block diagonal matrix times x."""
-    return np.concatenate([blocks[c.v, c.v] @ x[c.v] for c in tree])
