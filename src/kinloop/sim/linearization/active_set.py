@@ -127,7 +127,7 @@ class Equations:
     def solved(self, x: Array) -> Array:
         """Impulses x brought onto the equations by Newton's method."""
         for _ in range(ROUNDS):
-            x = x - Elimination(self.slopes(x), self.sizes).solve(self.missed(x))
+            x = x - Elimination(self.slopes(x), self.sizes).solve(self.missed(x), 1)
         return x
 
     def missed(self, x: Array) -> Array:

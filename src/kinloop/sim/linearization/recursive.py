@@ -266,14 +266,10 @@ class _Step:
 
     def _column(self, right: Array, felt: Array | None, k: int) -> Array:
         """dz along a direction, with the changes of the impulses by (2)."""
-        z = self.factor.solve(right[:, k])
         if not self.n:
-            return z
-        phi = felt[:, k] if felt is not None else np.zeros(len(self.gain))
-        for b, J in self.J.items():
-            at = self.place[b]
-            phi = phi + self.gain[:, at] @ (J @ z)
-        return z + self.answer @ phi
+            return self.factor.solve(right[:, k])
+        y = self.P @ right[:, k]
+        return y if felt is None or not np.any(felt[:, k] != 0.0) else y + self.answer @ felt[:, k]
 
     def _felt(self) -> Columns:
         """What (2) makes of the changes of e that do not come from dz: d phi along the middle and v."""
@@ -299,6 +295,7 @@ class _Step:
             gain = self.gain[:, self.place[b]]
             phi_q = phi_q + gain @ m.X_q + pose @ m.J + X0 @ m.X0_q + V @ m.V_q + Y @ m.Y_q
             phi_v = phi_v + gain @ (m.J @ self.moved_v) + X0 @ (m.J @ self.here_v) + V @ m.J + Y @ m.Y_v
+        self.P = self.factor.inverse() + self.answer @ (self.gain @ self.answer.T)
         return Columns(phi_q, phi_v, phi_v)
 
     def _flies(self) -> Any:

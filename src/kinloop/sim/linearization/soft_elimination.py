@@ -18,10 +18,10 @@ import numpy as np
 
 from kinloop.scalar import Array
 
-SOFT = 1e-10
+SOFT = 1e-11
 """e of (1)."""
 
-ROUNDS = 3
+ROUNDS = 2
 """How often (1) is applied."""
 
 
