@@ -6,6 +6,7 @@
 - `tracing`: a traced computation, `Function`, and how to replay it.
 - `rolled_loops`: a body that is repeated, as one node of the graph.
 - `differentiation`: forward and reverse derivatives, as new symbols of the same graph.
+- `rolled_tangents`: forward derivatives through rolled loops.
 """
 
 from kinloop.scalar.differentiation import jacobian, jvp, vjp
@@ -35,11 +36,13 @@ from kinloop.scalar.elementary import (
 )
 from kinloop.scalar.graph import Graph
 from kinloop.scalar.rolled_loops import repeat, unrolled
+from kinloop.scalar.rolled_tangents import rolled_jvp
 from kinloop.scalar.symbol import Array, Symbol
 from kinloop.scalar.tracing import Function, substitute, trace
 
 __all__ = [
     "Array", "Function", "Graph", "Symbol", "abs", "acos", "asin", "atan", "atan2", "cos", "exp", "floor",
     "is_symbolic", "jacobian", "jvp", "largest", "log", "logical_and", "logical_not", "logical_or", "maximum",
-    "minimum", "repeat", "sin", "sqrt", "squared", "substitute", "tan", "trace", "unrolled", "usually", "vjp", "where",
+    "minimum", "repeat", "rolled_jvp", "sin", "sqrt", "squared", "substitute", "tan", "trace", "unrolled", "usually",
+    "vjp", "where",
 ]  # fmt: skip

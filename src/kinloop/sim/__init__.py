@@ -12,6 +12,7 @@ What happens inside:
 - `smooth_motion`: accelerations between impacts. `turning_axes`: velocities of free bodies in axes that rest.
 - `integrators`: how states move on in time, one file each.
 - `contact`: the ground, what touches it, the stops of joints, and the solver for their impulses.
+- `linearization`: derivatives of a step, contact included.
 - `stepper`: one step as the function that is traced; `watch`: what it keeps on every batch row besides the state.
 - `on_loops`: positions closed and velocities projected in a step. `singularity`: how near loops are to losing rank.
 - `energy_monitor`: whether the energy of a row balances the work of the forces on it.

@@ -1,4 +1,4 @@
-"""One candidate at a pose of its body: how far it is from the ground, along which axes it touches, how fast it may go."""
+"""One candidate at a pose of its body: how far it is from the ground, its axes of contact, how fast it may go."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Which laws of contact hold as equations at a solution of the contact problem, and these equations.
 
-Where impulses lambda solve the problem of `contact.solver`, every row obeys one of a few equations F = 0 in its velocity
-U = u + Z w, w = Z^T lambda, and its impulse. Contacts (normal n, tangents t, friction mu):
+Where impulses lambda solve the problem of `contact.solver`, every row obeys one of a few equations F = 0 in its
+velocity U = u + A lambda and its impulse. Contacts (normal n, tangents t, friction mu):
 
     open       lambda = 0
     sticking   U_n = b,   U_t = 0

@@ -1,6 +1,6 @@
 """Contacts body by body: how the motion of a touching body changes with the state, and its contacts with that motion.
 
-All that the equations of a contact need of the robot are six-vectors of its body b: the displacement xi of its frame, and
+All that the equations of a contact need of the robot are six-vectors of its body: the displacement of its frame, and
 
     X  its twist at the end (velocities y),   X0  at the start (`here`),   V  at the middle (v),
     Y  its acceleration at the middle with a = -(w x v): what its velocity at the end has beyond X, over h.
@@ -140,7 +140,7 @@ def _moved(T: Transform, x: Array) -> Array:
 
 
 class Contacted(NamedTuple):
-    """A contact: e (3,), its wrench (6, 3), and slopes of e and of the wrench's sum with its impulse along six-vectors."""
+    """A contact: e (3,), the wrenches (6, 3) of its axes, and slopes of e and of its whole wrench along six-vectors."""
 
     e: Array
     wrench: Array
@@ -155,9 +155,7 @@ def contact_function(ground: Ground, candidate: Candidate, tree: ClusterTree) ->
     """(R, p, X, X0, V, Y, impulse, h) -> a `Contacted`."""
     g, pull = gravity_of(tree.top), tree.top.mechanism.gravity
 
-    def call(
-        R: Array, p: Array, X: Array, X0: Array, V: Array, Y: Array, impulse: Array, h: Array
-    ) -> dict[str, Array]:
+    def call(R: Array, p: Array, X: Array, X0: Array, V: Array, Y: Array, impulse: Array, h: Array) -> dict[str, Array]:
         T, w = Transform(R.reshape(3, 3), p), V[:3]
         t = touch(ground, candidate, T)
         swing = t.wrench[3:].T @ cross(w, V[3:] + cross(w, candidate.at))

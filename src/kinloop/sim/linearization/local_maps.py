@@ -1,8 +1,8 @@
 """What a step does joint by joint, and its slopes: the ways to its middle and from there to its end, forces at joints.
 
-Between the two lies the dynamics, which gives the velocities y at the end in the axes of the middle. Each of these maps is
-traced by itself and differentiated by the graph along the coordinates of one cluster after the other: its slopes are block
-diagonal. For trees, gears and belts included; loops that bend are not joint by joint.
+Between the two lies the dynamics, which gives the velocities y at the end in the axes of the middle. Each of these maps
+is traced by itself and differentiated by the graph along the coordinates of one cluster after the other: its slopes are
+block diagonal. For trees, gears and belts included; loops that bend are not joint by joint.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def middle_of(tree: ClusterTree, q: Array, v: Array, h: Any) -> tuple[Array, Arr
 
 
 def to_the_middle(system: System) -> Function:
-    """(q, v, h) -> the middle, v there (`here`), how fast `moved` = here + h w x v, and how these change with q and v."""
+    """(q, v, h) -> the middle, v there (`here`), `moved` = here + h w x v, and how these change with q and v."""
     tree = system.tree
 
     def call(q: Array, v: Array, h: Array) -> dict[str, Array]:

@@ -4,12 +4,12 @@ With z = y - moved the change of velocities in a step (`local_maps`), the equati
 
     M z = h (tau - bias) + J^T phi,     phi = W lambda,     F(e, lambda) = 0,                                      (1)
 
-bias and J at the middle, e the velocities of the contacts, W their wrenches on the bodies that touch. A joint that is held
-or at a stop has its z given, and its line in M is the unit line. The partial derivatives of (1) are those of inverse
-dynamics (`trees.derivatives`), with the contacts' forces as external wrenches, and of contacts along the six-vectors of
-their bodies (`contact_bodies`). Eliminating the impulses body by body leaves
+bias and J at the middle, e the velocities of the contacts, W their wrenches on the bodies that touch. A joint that is
+held or at a stop has its z given, and its line in M is the unit line. The partial derivatives of (1) are those of
+inverse dynamics (`trees.derivatives`), with the contacts' forces as external wrenches, and of contacts along the
+six-vectors of their bodies (`contact_bodies`). Eliminating the impulses body by body leaves
 
-    d phi = H de0,     H = -W (F_e A + F_lambda)^-1 F_e,     de0 the changes of e without that of the impulses.        (2)
+    d phi = H de0,     H = -W (F_e A + F_lambda)^-1 F_e,     de0 the changes of e without those of the impulses.    (2)
 
 Derivation: docs/algorithms/linearization.md.
 """
@@ -67,14 +67,16 @@ def serves(tree: ClusterTree, system: System, method: StepMethod) -> bool:
 
 
 class Held(NamedTuple):
-    """What joints hold: `loose` is 0 where a coordinate is held, else 1; `given` its z there, `slope` that of its velocity.
+    """What joints hold: `loose` is 0 where a coordinate is held, else 1, `given` its z there.
 
-    Slopes are those along the position at the middle. Of every joint with stops or dry friction: its path and its mode.
+    `slope` is that of its velocity along the position at the middle, `rubbed` the impulses of dry friction that is used
+    up. Of every joint with stops or dry friction: its path and its mode.
     """
 
     loose: Array
     given: Array
     slope: Array
+    rubbed: Array
     paths: list[JointPath]
     modes: list[Any]
 
@@ -135,7 +137,7 @@ class _Step:
     def _held(self, impulses: Array) -> Held:
         """Which joints are held or at stops."""
         tree, h = self.tree, self.h
-        loose, given, slope = (np.full(tree.nv, x, dtype=object) for x in (1.0, 0.0, 0.0))
+        loose, given, slope, rubbed = (np.full(tree.nv, x, dtype=object) for x in (1.0, 0.0, 0.0, 0.0))
         free = self.moved + BranchFactor(self.M, velocity_parents(tree)).solve(self.rest)
         paths, modes = [], []
         for j, p in zip(self.contact.joints, impulses, strict=True):
@@ -145,22 +147,23 @@ class _Step:
             modes.append(joint_mode(paths[-1], p, bool(j.friction)))
             target, held = joint_target(paths[-1], modes[-1]), modes[-1] > 0.5
             loose[k], given[k] = sc.where(held, 0.0, 1.0), sc.where(held, target - self.moved[k], 0.0)
+            rubbed[k] = sc.where(held, 0.0, p) if j.friction else 0.0
             if isinstance(x, sc.Symbol):
                 slope[k] = sc.jvp(np.array([target], dtype=object), [x], [1.0])[0]
-        return Held(loose, given, slope, paths, modes)
+        return Held(loose, given, slope, rubbed, paths, modes)
 
     def _masked_matrix(self) -> Array:
         """M with the unit lines of coordinates that are held."""
         loose = self.held.loose
-        out = self.M * np.outer(loose, loose)
+        out: Array = self.M * np.outer(loose, loose)
         for k in range(len(out)):
             out[k, k] = out[k, k] + (1.0 - loose[k])
         return out
 
     def _solve(self, impulses: Array) -> None:
         """The impulses of the contacts, the velocities y at the end, and the equations of the contacts."""
-        tree, h, loose = self.tree, self.h, self.held.loose
-        z = self.factor.solve(loose * (self.rest - self.M @ self.held.given) + self.held.given)
+        tree, loose = self.tree, self.held.loose
+        z = self.factor.solve(loose * (self.rest + self.held.rubbed - self.M @ self.held.given) + self.held.given)
         self.answers = {b: np.stack([self.factor.solve(loose * x) for x in J], axis=1) for b, J in self.J.items()}
         ground = self.contact.ground
         self.functions = [contact_function(ground, c, tree) for c in self.contact.candidates if ground is not None]
@@ -268,7 +271,7 @@ class _Step:
         """dz along a direction, with the changes of the impulses by (2)."""
         if not self.n:
             return self.factor.solve(right[:, k])
-        y = self.P @ right[:, k]
+        y: Array = self.P @ right[:, k]
         return y if felt is None or not np.any(felt[:, k] != 0.0) else y + self.answer @ felt[:, k]
 
     def _felt(self) -> Columns:
@@ -295,7 +298,10 @@ class _Step:
             gain = self.gain[:, self.place[b]]
             phi_q = phi_q + gain @ m.X_q + pose @ m.J + X0 @ m.X0_q + V @ m.V_q + Y @ m.Y_q
             phi_v = phi_v + gain @ (m.J @ self.moved_v) + X0 @ (m.J @ self.here_v) + V @ m.J + Y @ m.Y_v
-        self.P = self.factor.inverse() + self.answer @ (self.gain @ self.answer.T)
+        reach = self.answer.T  # how far dz of unit forces, and of coordinates that are held, moves the bodies
+        if self.contact.joints:
+            reach = reach + np.concatenate([self.J[b] for b in self.bodies]) * (1.0 - self.held.loose)
+        self.P = self.factor.inverse() + self.answer @ (self.gain @ reach)
         return Columns(phi_q, phi_v, phi_v)
 
     def _flies(self) -> Any:

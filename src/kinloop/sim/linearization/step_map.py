@@ -1,8 +1,8 @@
 """The map that is linearised: one step of length dt from a state without memory, in the robot's own coordinates.
 
-(q, v) and controls u lead to (q', v'), as `Simulator.step` leads from a fresh state: the integrator remembers nothing but
-what it works out itself for a row that begins. v' is the velocity that a rollout records, the nearest which the loops
-allow at q'. Small changes of q and q' are steps dy of the independent coordinates, q + dy = integrate(q, dy).
+(q, v) and controls u lead to (q', v'), as `Simulator.step` leads from a fresh state: the integrator remembers nothing
+but what it works out itself for a row that begins. v' is the velocity that a rollout records, the nearest which the
+loops allow at q'. Small changes of q and q' are steps dy of the independent coordinates, q + dy = integrate(q, dy).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def independent_change(tree: ClusterTree, q: Array, dq: Array) -> Array:
 
 
 def _step_of(kind: JointType, q: Array, dq: Array) -> Array:
-    """The velocity of a joint whose numbers change at the rate dq: columns of `rate` are perpendicular to each other."""
+    """The velocity of a joint whose numbers change at the rate dq; columns of `rate` are perpendicular."""
     if kind.nq == kind.nv:
         return dq
     columns = [kind.rate(q, e) for e in np.eye(kind.nv)]

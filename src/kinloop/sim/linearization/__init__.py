@@ -1,0 +1,10 @@
+"""Derivatives of the simulator's step, contact included: `Simulator.linearize`. docs/algorithms/linearization.md.
+
+- `linearize`: what is asked for A and B, and gives a `Linearization`.
+- `step_map`: the map that is linearised: one step from a state without memory.
+- `active_set`: which laws of contact hold as equations at a solution, and these equations.
+- `soft_elimination`: linear systems whose rows may depend on each other.
+- `directional`: the derivative along a direction by the graph of the step: every integrator and loop.
+- `recursive`: A and B by recursions on the tree, for robots without bending loops.
+- `local_maps`: the parts of a step that act joint by joint. `contact_bodies`: contacts and the bodies that carry them.
+"""

@@ -1,0 +1,121 @@
+"""A and B of steps: the kernels that compute them, and how they are asked.
+
+First the step itself is taken, which finds the impulses of its contacts; then one kernel differentiates at that
+solution: the recursion where it serves (`recursive`), else the graph of the step along all directions (`directional`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kinloop.errors import MethodError
+from kinloop.scalar import Array
+from kinloop.sim.engine import Engine
+from kinloop.sim.linearization.directional import DirectionalStep
+from kinloop.sim.linearization.recursive import RecursiveStep, serves
+from kinloop.sim.state import RUNNING, State
+from kinloop.sim.stepper import StepMethod
+
+METHODS = ("recursive", "graph")
+
+AT_ONCE = 4096
+"""Directions that the kernel of `directional` takes in one call, about, which keeps its arrays small."""
+
+
+@dataclass(frozen=True)
+class Linearization:
+    """A step's derivatives A (B, 2 nv, 2 nv) and B (B, 2 nv, nu), and the active set at which they hold.
+
+    `contacts` (B, candidates) are `ContactMode`s: 0 open, 1 sticking, 2 sliding. `joints` (B, joints with stops or dry
+    friction) are `JointMode`s: 0 free, 1 held by dry friction, 2 at its lower stop, 3 at its upper one; `joint_names`
+    says which joints. `residual` (B,) is by how much the equations of the active set are missed [m/s, rad/s]. `next` is
+    the state that the step leads to. It can be unpacked: `A, B = sim.linearize(state, u)`.
+    """
+
+    A: Array
+    B: Array
+    contacts: Array
+    joints: Array
+    joint_names: tuple[str, ...]
+    residual: Array
+    next: State
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter((self.A, self.B))
+
+
+class Linearizer:
+    """The derivatives of an engine's steps, by kernels that are made when first asked for."""
+
+    def __init__(self, engine: Engine, method: StepMethod) -> None:
+        self.engine, self.method = engine, method
+        self.recursive_serves = serves(engine.robot.tree, engine.system, method)
+
+    @cached_property
+    def recursive(self) -> Any:
+        """The kernel of `recursive`."""
+        step = RecursiveStep(self.engine.system)
+        return self.engine.kernel("linearized_step", step, step.inputs())
+
+    @cached_property
+    def directional(self) -> Any:
+        """The kernel of `directional`."""
+        step = DirectionalStep(self.engine.robot.tree, self.engine.system, self.method)
+        return self.engine.kernel("directional_step", step, step.inputs())
+
+    def chosen(self, method: str | None) -> str:
+        """The method to use: as asked, or the fastest that serves."""
+        if method is None:
+            return "recursive" if self.recursive_serves else "graph"
+        if method not in METHODS:
+            raise MethodError(f"method {method!r} of linearize is not one of {', '.join(map(repr, METHODS))}")
+        if method == "recursive" and not self.recursive_serves:
+            raise MethodError(
+                "method 'recursive' of linearize takes the semi_implicit integrator, robots without bending loops, "
+                "contacts of free bases without restitution, and stops on independent coordinates; leave method out"
+            )
+        return method
+
+    def __call__(
+        self, q: Array, v: Array, u: Array, after: State, dt: float, threads: int | None, method: str
+    ) -> Linearization:
+        """The derivatives of steps of length dt from (q, v) under u (B, nu) to the states `after`."""
+        contact, nv = self.engine.system.contact, self.engine.robot.nv
+        rows = contact.size if contact else 0
+        impulses = np.ascontiguousarray(after.memory[:, -rows - 1 : -1]) if rows else np.zeros((len(q), 0))
+        if method == "recursive":
+            given = (q, v, u, impulses, np.full((len(q), 1), dt))
+            A, B, missed, contacts, joints = self.recursive(*given, threads=threads)
+        else:
+            change, missed, contacts, joints = self._by_directions(q, v, u, impulses, dt, threads)
+            A, B = change[..., : 2 * nv], change[..., 2 * nv :]
+        lost = (after.status != RUNNING) | (after.pace[:, 0] > 1)
+        if lost.any():
+            A, B = (np.where(lost[:, None, None], np.nan, x) for x in (A, B))
+        names = tuple(self.engine.tree.top.coordinates[j.dof] for j in contact.joints) if contact else ()
+        touching, stopped = (np.asarray(x).astype(int) for x in (contacts, joints))
+        return Linearization(A, B, touching, stopped, names, np.asarray(missed)[:, 0], after)
+
+    def _by_directions(
+        self, q: Array, v: Array, u: Array, impulses: Array, dt: float, threads: int | None
+    ) -> tuple[Array, Array, Array, Array]:
+        """Changes (B, 2 nv, directions), and what else the kernel says, state by state."""
+        nv, nu = v.shape[1], u.shape[1]
+        n = 2 * nv + nu
+        unit = np.eye(n)
+        found: list[list[Array]] = []
+        size = max(1, AT_ONCE // n)
+        for k in range(0, len(q), size):
+            here = slice(k, k + size)
+            states = [np.repeat(x[here], n, axis=0) for x in (q, v, u, impulses)]
+            count = len(q[here])
+            directions = [np.tile(x, (count, 1)) for x in (unit[:, :nv], unit[:, nv : 2 * nv], unit[:, 2 * nv :])]
+            out = self.directional(*states, np.full((count * n, 1), dt), *directions, threads=threads)
+            found.append([np.asarray(x).reshape(count, n, -1) for x in out])
+        change, missed, contacts, joints = (np.concatenate(x) for x in zip(*found, strict=True))
+        return change.transpose(0, 2, 1), missed[:, 0], contacts[:, 0], joints[:, 0]
