@@ -1,0 +1,110 @@
+"""A and B of a step are its derivatives: against differences, one method against the other, row by row."""
+
+import numpy as np
+import pytest
+
+import kinloop as kl
+from kinloop.errors import MethodError
+from kinloop.sim import Simulator
+from tests.sim.linearization.steps import CASES, apart, case, cheetah, differences, joined
+from tests.sim.mechanisms import pendulum
+
+EXACT = 1e-7
+"""What differences of order 4 with a step of 1e-6 are good for, where slopes are as large as 1 / dt."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_step_is_linear_with_A_and_B(name):
+    given = case(name)
+    found = given.sim.linearize(given.sim.state(given.q, given.v), given.u, method="graph")
+    contacts, joints = CASES[name][1:]
+    assert contacts is None or found.contacts[0].tolist() == contacts
+    assert found.joints[0].tolist() == joints
+    assert found.residual[0] < 1e-9
+    assert apart(joined(found), differences(given)) < EXACT
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_recursion_is_the_graph(name):
+    given = case(name)
+    if not given.sim._linearizer.recursive_serves:
+        assert name in ("restitution", "tip of a hinge", "loop", "loop with a servo", "rk4")
+        with pytest.raises(MethodError, match="method 'recursive' of linearize takes"):
+            given.sim.linearize(given.sim.state(given.q, given.v), given.u, method="recursive")
+        return
+    state = given.sim.state(given.q, given.v)
+    one, other = (given.sim.linearize(state, given.u, method=m) for m in ("recursive", "graph"))
+    assert apart(joined(one), joined(other)) < 1e-12
+    assert np.array_equal(one.contacts, other.contacts) and np.array_equal(one.joints, other.joints)
+
+
+def test_a_robot_on_its_feet_and_stops():
+    sim, q, v, u = cheetah()
+    state = sim.state(q, v)
+    one, other = sim.linearize(state, u), sim.linearize(state, u, method="graph")
+    assert {0, 1, 2} == set(one.contacts.ravel()) and {0, 3} <= set(one.joints.ravel())
+    assert np.array_equal(one.contacts, other.contacts) and np.array_equal(one.joints, other.joints)
+    assert max(apart(joined(one, k), joined(other, k)) for k in range(len(q))) < 1e-11
+    assert one.joint_names == tuple(n for n in sim.robot.independent_names if n.endswith("knee_link_joint"))
+    last = type(case("tree"))(sim, q[-1], v[-1], u)
+    assert apart(joined(one, -1), differences(last)) < EXACT
+
+
+@pytest.mark.parametrize("method", ["recursive", "graph"])
+def test_a_batch_is_its_rows(method):
+    sim, q, v, u = cheetah()
+    every = sim.linearize(sim.state(q, v), u, method=method)
+    again = sim.linearize(sim.state(q, v), np.tile(u, (len(q), 1)), method=method, threads=1)
+    for x, y in zip(every, again, strict=True):
+        assert np.array_equal(x, y)
+    alone = sim.linearize(sim.state(q[5], v[5]), u, method=method)
+    assert np.array_equal(alone.A[0], every.A[5]) and np.array_equal(alone.B[0], every.B[5])
+    assert np.array_equal(every.next.q, sim.step(sim.state(q, v), u).q)
+
+
+def test_what_a_state_remembers_does_not_count():
+    sim, q, v, u = cheetah()
+    late = sim.rollout(q[-1], v[-1], u, steps=3).final
+    fresh = sim.linearize(sim.state(late.q, qd=late.qd), u)
+    for x, y in zip(sim.linearize(late, u), fresh, strict=True):
+        assert np.array_equal(x, y)
+
+
+def test_a_state_that_cannot_take_the_step_whole_has_no_derivative():
+    given = case("tree")
+    fast = given.sim.linearize(given.sim.state(np.zeros((2, 1)), np.array([[1.0], [500.0]])))
+    assert np.isfinite(fast.A[0]).all() and np.isnan(fast.A[1]).all() and np.isnan(fast.B[1]).all()
+
+
+def test_the_adaptive_integrator_is_refused():
+    sim = Simulator(pendulum(), integrator="adaptive")
+    with pytest.raises(
+        MethodError, match="adaptive integrator has no single step to linearise; use semi_implicit or rk4"
+    ):
+        sim.linearize(sim.state())
+
+
+def test_a_method_that_there_is_not_is_refused():
+    given = case("tree")
+    with pytest.raises(MethodError, match="method 'sweeps' of linearize is not one of 'recursive', 'graph'"):
+        given.sim.linearize(given.sim.state(given.q), given.u, method="sweeps")
+
+
+def test_it_unpacks_as_A_and_B():
+    given = case("tree")
+    A, B = given.sim.linearize(given.sim.state(given.q, given.v), given.u)
+    assert A.shape == (1, 2, 2) and B.shape == (1, 2, 1)
+
+
+@pytest.mark.slow
+def test_loops_of_the_zoo_in_contact():
+    for name in ("tello", "cassie"):
+        robot = kl.robots.load(name)
+        sim = Simulator(robot, ground=kl.sim.Plane(0.6), iterations=100)
+        q = robot.neutral()
+        q[2] += 1e-5 - sim.rollout(q, None, steps=1, record=["gap"]).gap.min()
+        v = 0.05 * np.random.default_rng(0).normal(size=robot.nv)
+        given = type(case("tree"))(sim, q, v, np.zeros(sim.nu))
+        found = sim.linearize(sim.state(q, v), given.u)
+        assert found.contacts.any()
+        assert apart(joined(found), differences(given)) < 1e-6
