@@ -1,12 +1,14 @@
 """Derivatives of inverse and forward dynamics, one call and per state of a batch, beside Pinocchio's; on one core.
 
-    python benchmarks/derivatives.py [Go1 G1 Talos chain]
+    python benchmarks/derivatives.py [Go1 G1 Talos chain feet]
 
 Trees of the example-robot-data wheel, both of `pip install kinloop[peers]`, and a chain of 20 four-bars. All
 contenders of a line are timed in turn, ours with arrays ready, and what is asked of a line is written behind it.
 Pinocchio is called from Python, one state at a time: it has no batches of derivatives. Loops are rigid points of its
 constraintDynamics, which computeConstraintDynamicsDerivatives needs first and which is timed with it; they give
 derivatives of all accelerations of the tree along all its coordinates, ours those along closed motions.
+
+"feet" is G1 on two feet: `Simulator.linearize`, the step included, beside MuJoCo's mjd_transitionFD.
 """
 
 from __future__ import annotations
@@ -29,11 +31,21 @@ from kinloop.bench.report_elements import Section, Table
 from kinloop.bench.timing import Effort, machine
 from kinloop.cli.bench_command import WIDE, print_section
 from kinloop.cli.terminal_output import console
+from kinloop.io import MjcfOptions, convert, mjcf_text
 from kinloop.robot import Robot
+from kinloop.scalar import Array
+from kinloop.sim import ContactPoint, Motor, Plane, Simulator
 
 CHAIN = "chain"
 ASKED = {"Go1": (4.0, 12.0), "G1": (3.0, 9.0), "Talos": (3.0, 9.0), CHAIN: (40.0, 120.0)}
 """How many times slower Pinocchio has to be: than one call, than a state of a batch."""
+
+FEET = "feet"
+MOST_US, LEAST_TIMES = 60.0, 10.0
+"""How long `linearize` may take per state of a batch, and how many times as long MuJoCo has to take."""
+SOLE = [(x, y, -0.035) for x in (-0.05, 0.12) for y in (-0.03, 0.03)]
+"""Points of a foot of G1 that touch the ground, in the frame of the foot [m]."""
+GAINS = {"kp": 200.0, "kd": 5.0}
 
 PEERS = {
     "inverse_dynamics_derivatives": "computeRNEADerivatives",
@@ -101,6 +113,75 @@ def derivatives(names: tuple[str, ...] = tuple(ASKED), effort: Effort | None = N
     return Section("Derivatives", str(machine()), [Table("Per state, on one core", columns, rows)])
 
 
+def standing() -> tuple[Simulator, Array, Array, Array]:
+    """G1 a moment after it was put on its feet: its simulator, state and targets of servos."""
+    robot = tree_robot("G1")
+    points = [ContactPoint(f"{side}_ankle_roll_link", at) for side in ("left", "right") for at in SOLE]
+    servos = [Motor(name, "position", **GAINS) for name in robot.independent_names[6:]]
+    sim = Simulator(robot, ground=Plane(0.8), contacts=points, motors=servos)
+    q = robot.neutral()
+    q[2] -= sim.rollout(q, None, steps=1, record=["gap"]).gap.min() - 1e-4
+    run = sim.rollout(q, None, q[7:], steps=200)
+    return sim, run.q[-1], run.v[-1], q[7:]
+
+
+def transition(sim: Simulator, q: Array, v: Array, u: Array) -> Peer | None:
+    """The same robot, feet and servos in MuJoCo, and mjd_transitionFD there; None without MuJoCo."""
+    try:
+        import mujoco
+    except ImportError:
+        return None
+    text = mjcf_text(sim.robot, MjcfOptions(timestep=sim.dt, balance_inertia=True))
+    text = text.replace("<worldbody>", '<worldbody><geom type="plane" size="0 0 1" friction="0.8"/>', 1)
+    for side in ("left", "right"):
+        spheres = "".join(f'<geom type="sphere" size="0.001" pos="{x} {y} {z}" friction="0.8"/>' for x, y, z in SOLE)
+        joint = f'<joint name="{side}_ankle_roll_joint"'
+        text = text.replace(joint, spheres + joint, 1)
+    servo = '<position joint="{}" kp="{kp}" kv="{kd}"/>'
+    motors = "".join(servo.format(m.joint, **GAINS) for m in sim.drive.motors)
+    model = mujoco.MjModel.from_xml_string(text.replace("</mujoco>", f"<actuator>{motors}</actuator></mujoco>"))
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:], _ = convert.to_mujoco(sim.robot, model, q, v, np.zeros(sim.robot.nv))
+    data.ctrl[:] = u
+    data.qpos[2] += 0.001  # spheres touch where our points do
+    mujoco.mj_forward(model, data)
+    if data.ncon < len(SOLE):
+        raise RuntimeError(f"G1 stands on {data.ncon} points in MuJoCo")
+    A, B = np.zeros((2 * model.nv, 2 * model.nv)), np.zeros((2 * model.nv, model.nu))
+
+    def call() -> None:
+        mujoco.mjd_transitionFD(model, data, 1e-6, 0, A, B, None, None)
+
+    return Peer("mujoco mjd_transitionFD", call, None)
+
+
+def linearized(effort: Effort | None = None) -> Section:
+    """A step of G1 on two feet and its derivatives."""
+    effort = effort or Effort(rounds=400)
+    sim, q, v, u = standing()
+    start = time.perf_counter()
+    found = sim.linearize(sim.state(q, v), u)
+    first, size = time.perf_counter() - start, 64
+    state, many = sim.state(*(np.repeat(x[None], size, axis=0) for x in (q, v))), np.repeat(u[None], size, axis=0)
+    ours = Peer("kinloop", lambda: sim.linearize(state, many, threads=1), None, size)
+    one = Peer("kinloop", lambda: sim.linearize(sim.state(q, v), u, threads=1), None)
+    other = transition(sim, q, v, u)
+    (each,) = timed("linearize", ONE, [ours], None, effort)
+    single, *peer = timed("linearize", CALL, [one, *([other] if other else [])], None, effort)
+    times = peer[0]["us"] / each["us"] if peer else np.nan
+    held = each["us"] <= MOST_US and times >= LEAST_TIMES
+    standing_on = f"{int(np.sum(found.contacts > 0))} of {found.contacts.size}"
+    row = ["G1 on two feet", standing_on, f"{first:.1f}", digits(single["us"]), digits(each["us"])]
+    row += [digits(peer[0]["us"]) if peer else "-", ratio(times), f"{MOST_US:g} us, {LEAST_TIMES:g} times: {held}"]
+    columns = ["robot", "contacts", "first answer [s]", "one call [µs]", "batch [µs]", "mjd_transitionFD [µs]"]
+    columns += ["times, batch", "asked"]
+    return Section("A step's derivatives", str(machine()), [Table("Per state, on one core", columns, [row])])
+
+
 if __name__ == "__main__":
     os.environ["OMP_NUM_THREADS"] = "1"  # on one core, two threads of Eigen's products wait for each other
-    print_section(derivatives(tuple(sys.argv[1:]) or tuple(ASKED)), console(WIDE))
+    asked = tuple(sys.argv[1:]) or (*ASKED, FEET)
+    if chosen := tuple(name for name in asked if name != FEET):
+        print_section(derivatives(chosen), console(WIDE))
+    if FEET in asked:
+        print_section(linearized(), console(WIDE))
