@@ -3,6 +3,7 @@
 What a user calls:
 
 - `simulator`: `Simulator`, which steps a state and rolls out batches.
+- `simulator_derivatives`: `Simulator.linearize` and `Simulator.rollout_gradient`.
 - `state`: `State`, a batch of states. `rollout`: `Rollout`, what was recorded; `load`. `status`: `Status`.
 - `actuators`: `Motor`, and all other forces at joints. `controls`: what controls a rollout may be given.
 - `gym`, `tasks`: environments for learning, and an example (imported where gymnasium is installed).
@@ -26,12 +27,14 @@ What happens inside:
 from kinloop.sim.actuators import Motor
 from kinloop.sim.contact.candidates import ContactPoint, box_corners, capsule_ends
 from kinloop.sim.contact.ground import HeightField, Plane
+from kinloop.sim.linearization.active_set import ContactMode, JointMode
+from kinloop.sim.linearization.rollout_gradient import CostSlopes
 from kinloop.sim.rollout import Rollout, load
 from kinloop.sim.simulator import Simulator
 from kinloop.sim.state import State
 from kinloop.sim.status import Status
 
 __all__ = [
-    "ContactPoint", "HeightField", "Motor", "Plane", "Rollout", "Simulator", "State", "Status", "box_corners",
-    "capsule_ends", "load",
+    "ContactMode", "ContactPoint", "CostSlopes", "HeightField", "JointMode", "Motor", "Plane", "Rollout", "Simulator",
+    "State", "Status", "box_corners", "capsule_ends", "load",
 ]  # fmt: skip

@@ -29,9 +29,9 @@ from kinloop.sim.engine import Engine
 from kinloop.sim.integrators import INTEGRATORS, IntegratorOptions
 from kinloop.sim.integrators.fixed_step import FixedStep
 from kinloop.sim.integrators.integrator import Progress
-from kinloop.sim.linearization.linearize import Linearization, Linearizer
 from kinloop.sim.recorder import Recorder, RecordPlan
 from kinloop.sim.rollout import Rollout
+from kinloop.sim.simulator_derivatives import SimulatorDerivatives
 from kinloop.sim.singularity import AT_SINGULAR
 from kinloop.sim.state import Maker, State, following, fresh
 from kinloop.sim.stepper import System
@@ -46,7 +46,7 @@ SHOWN = 5
 _BEGINNING = BEGINNING[None]
 
 
-class Simulator:
+class Simulator(SimulatorDerivatives):
     """Simulates a robot on closed loops, with or without ground, one state or a batch.
 
     `motors` says where controls act (`Motor`s or coordinate names, or "model" for those of the model file);
@@ -202,41 +202,10 @@ class Simulator:
             if after is not None:
                 q, qd, memory = after
                 return following(state, q, qd, single.later(state.t, h), memory)
-        return self._careful_step(state, u)
+        return self.careful_step(state, u)
 
-    def linearize(
-        self, state: State, u: ArrayLike | None = None, *, threads: int | None = None, method: str | None = None
-    ) -> Linearization:
-        """A = d next / d state (B, 2 nv, 2 nv) and B = d next / d u (B, 2 nv, nu) of one step of length dt.
-
-        The map is (q, v), u -> (q', v'): what `sim.step(sim.state(q, v), u)` does from the (q, v) of the state, without
-        what that remembers. Changes of q and q' are those of independent coordinates, q + dq = robot.integrate(q, dq),
-        and come first; v and v' are as rollouts record them. Motors, springs, damping, contact, friction, stops, dry
-        friction and loops count. The contact problem is differentiated at its solution, not its sweeps; at a kink,
-        where another set of contacts would do as well, the derivative is that of the set which is reported
-        (`linearization.active_set` says how ties are decided). A row that cannot take the step whole gets nan.
-
-        "recursive" is the fast method and the default where it serves (no bending loops, semi_implicit), "graph" the
-        one for all integrators with steps of fixed length.
-        """
-        if not isinstance(self.method, FixedStep):
-            raise MethodError(
-                f"the {self.integrator} integrator has no single step to linearise; use semi_implicit or rk4"
-            )
-        robot, nu, method = self.robot, self.nu, self._linearizer.chosen(method)
-        qd = self.engine.allowed(state.q, self.fitting(state).qd) if robot.mechanism.closures else state.qd
-        v = np.ascontiguousarray(np.asarray(qd)[:, robot.tree.independent_dofs])
-        start = self.state(state.q, v, state.t)
-        u = np.ascontiguousarray(np.broadcast_to(checked("u", np.zeros(nu) if u is None else u, nu), (len(state), nu)))
-        after = self._careful_step(start, u, threads)
-        return self._linearizer(start.q, v, u, after, self.dt, threads, method)
-
-    @cached_property
-    def _linearizer(self) -> Linearizer:
-        assert isinstance(self.method, FixedStep)
-        return Linearizer(self.engine, self.method)
-
-    def _careful_step(self, state: State, u: ArrayLike | None, threads: int | None = None) -> State:
+    def careful_step(self, state: State, u: ArrayLike | None, threads: int | None = None) -> State:
+        """`step`, in parts where need be, with everything checked."""
         if isinstance(u, np.ndarray) and u.shape == (1, self.nu):
             return self.step(state, u[0])
         if not isinstance(self.method, FixedStep):

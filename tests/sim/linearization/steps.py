@@ -10,6 +10,8 @@ import numpy as np
 
 import kinloop as kl
 from kinloop import scalar as sc
+from kinloop.model import Builder
+from kinloop.robots.solid_inertias import bar, box
 from kinloop.sim import ContactPoint, HeightField, Motor, Plane, Simulator, box_corners
 from kinloop.spatial.rotation import quaternion_rotation
 from tests.sim.mechanisms import SIZE, free_box, pendulum, started
@@ -154,6 +156,28 @@ CASES = {
 @cache
 def case(name):
     return CASES[name][0]()
+
+
+@cache
+def walker():
+    """A trunk on two legs with feet of two points, hips with dry friction, knees at their stops; states of it."""
+    b = Builder("walker")
+    b.body("trunk", joint="free", **box(8.0, 0.3, 0.2, 0.1))
+    for side, y in (("left", 0.1), ("right", -0.1)):
+        b.body(
+            f"{side}_thigh", "trunk", axis="y", at=(0.0, y, -0.05), friction=0.05, **bar(1.0, 0.3, along="z", sign=-1.0)
+        )
+        shank = bar(0.5, 0.3, along="z", sign=-1.0)
+        b.body(f"{side}_shank", f"{side}_thigh", axis="y", at=(0.0, 0.0, -0.3), lower=-1.5, upper=0.0, **shank)
+    robot = b.build()
+    feet = [ContactPoint(f"{side}_shank", (x, 0.0, -0.3)) for side in ("left", "right") for x in (-0.1, 0.1)]
+    servos = [Motor(n, "position", kp=40.0, kd=1.0, limit=15.0) for n in robot.independent_names[6:]]
+    sim = Simulator(robot, ground=Plane(friction=0.3), contacts=feet, motors=servos, iterations=MANY)
+    q, u = robot.neutral(), np.array([0.3, 0.2, -0.2, 0.1])
+    q[2], v = 0.66, np.zeros(robot.nv)
+    v[3] = 0.4
+    run = sim.rollout(q, v, u, steps=300, record=["q", "v"], every=15)
+    return sim, run.q, run.v, u
 
 
 @cache

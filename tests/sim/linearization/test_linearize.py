@@ -6,7 +6,7 @@ import pytest
 import kinloop as kl
 from kinloop.errors import MethodError
 from kinloop.sim import Simulator
-from tests.sim.linearization.steps import CASES, apart, case, cheetah, differences, joined
+from tests.sim.linearization.steps import CASES, Case, apart, case, cheetah, differences, joined, walker
 from tests.sim.mechanisms import pendulum
 
 EXACT = 1e-7
@@ -27,7 +27,7 @@ def test_a_step_is_linear_with_A_and_B(name):
 @pytest.mark.parametrize("name", CASES)
 def test_the_recursion_is_the_graph(name):
     given = case(name)
-    if not given.sim._linearizer.recursive_serves:
+    if not given.sim.linearizer.recursive_serves:
         assert name in ("restitution", "tip of a hinge", "loop", "loop with a servo", "rk4")
         with pytest.raises(MethodError, match="method 'recursive' of linearize takes"):
             given.sim.linearize(given.sim.state(given.q, given.v), given.u, method="recursive")
@@ -38,21 +38,32 @@ def test_the_recursion_is_the_graph(name):
     assert np.array_equal(one.contacts, other.contacts) and np.array_equal(one.joints, other.joints)
 
 
-def test_a_robot_on_its_feet_and_stops():
-    sim, q, v, u = cheetah()
+def _agree(sim, q, v, u):
+    """Both methods at all these states, and differences at the last one; the modes that were met."""
     state = sim.state(q, v)
-    one, other = sim.linearize(state, u), sim.linearize(state, u, method="graph")
-    assert {0, 1, 2} == set(one.contacts.ravel()) and {0, 3} <= set(one.joints.ravel())
+    one, other = sim.linearize(state, u, method="recursive"), sim.linearize(state, u, method="graph")
     assert np.array_equal(one.contacts, other.contacts) and np.array_equal(one.joints, other.joints)
     assert max(apart(joined(one, k), joined(other, k)) for k in range(len(q))) < 1e-11
-    assert one.joint_names == tuple(n for n in sim.robot.independent_names if n.endswith("knee_link_joint"))
-    last = type(case("tree"))(sim, q[-1], v[-1], u)
-    assert apart(joined(one, -1), differences(last)) < EXACT
+    assert apart(joined(one, -1), differences(Case(sim, q[-1], v[-1], u))) < EXACT
+    return one
+
+
+def test_a_robot_on_its_feet_and_stops():
+    sim, q, v, u = walker()
+    found = _agree(sim, q, v, u)
+    assert {0, 1, 2} <= set(found.contacts.ravel()) and {0, 1, 3} <= set(found.joints.ravel())
+    assert found.joint_names == tuple(sim.robot.independent_names[6:])
+
+
+@pytest.mark.slow
+def test_mini_cheetah_with_its_rotors():
+    found = _agree(*cheetah())
+    assert {0, 1, 2} == set(found.contacts.ravel()) and {0, 3} <= set(found.joints.ravel())
 
 
 @pytest.mark.parametrize("method", ["recursive", "graph"])
 def test_a_batch_is_its_rows(method):
-    sim, q, v, u = cheetah()
+    sim, q, v, u = walker()
     every = sim.linearize(sim.state(q, v), u, method=method)
     again = sim.linearize(sim.state(q, v), np.tile(u, (len(q), 1)), method=method, threads=1)
     for x, y in zip(every, again, strict=True):
@@ -63,7 +74,7 @@ def test_a_batch_is_its_rows(method):
 
 
 def test_what_a_state_remembers_does_not_count():
-    sim, q, v, u = cheetah()
+    sim, q, v, u = walker()
     late = sim.rollout(q[-1], v[-1], u, steps=3).final
     fresh = sim.linearize(sim.state(late.q, qd=late.qd), u)
     for x, y in zip(sim.linearize(late, u), fresh, strict=True):
@@ -104,7 +115,7 @@ def test_loops_of_the_zoo_in_contact():
         q = robot.neutral()
         q[2] += 1e-5 - sim.rollout(q, None, steps=1, record=["gap"]).gap.min()
         v = 0.05 * np.random.default_rng(0).normal(size=robot.nv)
-        given = type(case("tree"))(sim, q, v, np.zeros(sim.nu))
+        given = Case(sim, q, v, np.zeros(sim.nu))
         found = sim.linearize(sim.state(q, v), given.u)
         assert found.contacts.any()
         assert apart(joined(found), differences(given)) < 1e-6

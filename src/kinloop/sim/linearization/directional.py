@@ -9,12 +9,14 @@ F(x, lambda) = 0 the equations of the active set, along a direction dx
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
+from kinloop.model.parameters import parameter_size, with_parameters
 from kinloop.scalar import Array
 from kinloop.sim.linearization.soft_elimination import Elimination
 from kinloop.sim.linearization.step_map import fresh_step, independent_change, position_change, spanning_velocity
@@ -24,27 +26,31 @@ from kinloop.sim.stepper import StepMethod, System
 class DirectionalStep:
     """The derivative of the step of a system by a method, as the function of symbols that becomes a kernel.
 
-    `tree` is the robot's own, in whose coordinates v and the directions are.
+    `tree` is the robot's own, in whose coordinates v and the directions are. `parameters` are names of numbers of the
+    robot (`kinloop.model.parameters`) whose changes are directions too.
     """
 
-    def __init__(self, tree: ClusterTree, system: System, method: StepMethod) -> None:
-        self.tree, self.system, self.method = tree, system, method
+    def __init__(self, tree: ClusterTree, system: System, method: StepMethod, parameters: tuple[str, ...] = ()) -> None:
+        self.tree, self.system, self.method, self.parameters = tree, system, method, parameters
+        self.sizes = [parameter_size(tree.top, name) for name in parameters]
 
     def inputs(self) -> dict[str, int]:
         """Sizes of the inputs: state, controls, impulses of the solution; the direction, along q, v and u."""
         top, nv, nu = self.tree.top, self.tree.nv, len(self.system.drive.motors)
         rows = self.system.contact.size if self.system.contact else 0
-        return {"q": top.nq, "v": nv, "u": nu, "impulses": rows, "h": 1, "dy": nv, "dv": nv, "du": nu}
+        sizes = {"q": top.nq, "v": nv, "u": nu, "impulses": rows, "h": 1, "dy": nv, "dv": nv, "du": nu}
+        return sizes | {"p": sum(self.sizes), "dp": sum(self.sizes)}
 
     def __call__(
-        self, q: Array, v: Array, u: Array, impulses: Array, h: Array, dy: Array, dv: Array, du: Array
-    ) -> dict[str, Any]:
+        self, q: Array, v: Array, u: Array, impulses: Array, h: Array, dy: Array, dv: Array, du: Array,
+        p: Array, dp: Array,
+    ) -> dict[str, Any]:  # fmt: skip
         """The change of (q', v') (2 nv,), by how much equations are missed [m/s], modes of contacts and joints."""
-        tree = self.tree
+        tree, system = self._opened(self.tree, p), replace(self.system, tree=self._opened(self.system.tree, p))
         qd = spanning_velocity(tree, q, v)
-        step = fresh_step(self.system, self.method, q, qd, u, impulses, h[0])
-        moving = [*q, *v, *u]
-        along = [*position_change(tree, q, dy), *dv, *du]
+        step = fresh_step(system, self.method, q, qd, u, impulses, h[0])
+        moving = [*q, *v, *u, *p]
+        along = [*position_change(tree, q, dy), *dv, *du, *dp]
         missed: Any = 0.0
         contacts, joints = np.zeros(0), np.zeros(0)
         if step.active is not None and step.active.equations is not None:
@@ -59,3 +65,10 @@ class DirectionalStep:
         dq, dqd = end[: len(q)], end[len(q) :]
         change = np.concatenate([independent_change(tree, step.q, dq), dqd[tree.independent_dofs]])
         return {"change": change, "missed": np.array([missed]), "contacts": contacts, "joints": joints}
+
+    def _opened(self, tree: ClusterTree, p: Array) -> ClusterTree:
+        """The tree with the numbers p of its parameters."""
+        if not self.parameters:
+            return tree
+        parts = np.split(p, np.cumsum(self.sizes)[:-1])
+        return tree.with_topology(with_parameters(tree.top, dict(zip(self.parameters, parts, strict=True))))

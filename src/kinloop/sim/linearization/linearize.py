@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinloop.errors import MethodError
+from kinloop.model.parameters import parameter_value
 from kinloop.scalar import Array
 from kinloop.sim.engine import Engine
 from kinloop.sim.linearization.directional import DirectionalStep
@@ -49,11 +50,33 @@ class Linearization:
         return iter((self.A, self.B))
 
 
+class Directions(NamedTuple):
+    """Directions, a line each: along q, v, u, and along parameters."""
+
+    dy: Array
+    dv: Array
+    du: Array
+    dp: Array
+
+    @staticmethod
+    def of_state(nv: int, nu: int) -> Directions:
+        """Along every coordinate, velocity and control."""
+        unit = np.eye(2 * nv + nu)
+        return Directions(unit[:, :nv], unit[:, nv : 2 * nv], unit[:, 2 * nv :], unit[:, :0])
+
+    @staticmethod
+    def of_parameters(nv: int, nu: int, count: int) -> Directions:
+        """Along every number of the parameters."""
+        none = np.zeros((count, nv))
+        return Directions(none, none, np.zeros((count, nu)), np.eye(count))
+
+
 class Linearizer:
     """The derivatives of an engine's steps, by kernels that are made when first asked for."""
 
     def __init__(self, engine: Engine, method: StepMethod) -> None:
         self.engine, self.method = engine, method
+        self._directional: dict[tuple[str, ...], Any] = {}
         self.recursive_serves = serves(engine.robot.tree, engine.system, method)
 
     @cached_property
@@ -62,11 +85,13 @@ class Linearizer:
         step = RecursiveStep(self.engine.system)
         return self.engine.kernel("linearized_step", step, step.inputs())
 
-    @cached_property
-    def directional(self) -> Any:
-        """The kernel of `directional`."""
-        step = DirectionalStep(self.engine.robot.tree, self.engine.system, self.method)
-        return self.engine.kernel("directional_step", step, step.inputs())
+    def directional(self, parameters: tuple[str, ...] = ()) -> Any:
+        """The kernel of `directional`, with some parameters of the robot open."""
+        if parameters not in self._directional:
+            step = DirectionalStep(self.engine.robot.tree, self.engine.system, self.method, parameters)
+            name = "_".join(["directional_step", *parameters])
+            self._directional[parameters] = self.engine.kernel(name, step, step.inputs())
+        return self._directional[parameters]
 
     def chosen(self, method: str | None) -> str:
         """The method to use: as asked, or the fastest that serves."""
@@ -86,13 +111,13 @@ class Linearizer:
     ) -> Linearization:
         """The derivatives of steps of length dt from (q, v) under u (B, nu) to the states `after`."""
         contact, nv = self.engine.system.contact, self.engine.robot.nv
-        rows = contact.size if contact else 0
-        impulses = np.ascontiguousarray(after.memory[:, -rows - 1 : -1]) if rows else np.zeros((len(q), 0))
+        impulses = self._impulses(after)
         if method == "recursive":
             given = (q, v, u, impulses, np.full((len(q), 1), dt))
             A, B, missed, contacts, joints = self.recursive(*given, threads=threads)
         else:
-            change, missed, contacts, joints = self._by_directions(q, v, u, impulses, dt, threads)
+            directions = Directions.of_state(nv, u.shape[1])
+            change, missed, contacts, joints = self._along(directions, (), q, v, u, impulses, dt, threads)
             A, B = change[..., : 2 * nv], change[..., 2 * nv :]
         lost = (after.status != RUNNING) | (after.pace[:, 0] > 1)
         if lost.any():
@@ -101,21 +126,35 @@ class Linearizer:
         touching, stopped = (np.asarray(x).astype(int) for x in (contacts, joints))
         return Linearization(A, B, touching, stopped, names, np.asarray(missed)[:, 0], after)
 
-    def _by_directions(
-        self, q: Array, v: Array, u: Array, impulses: Array, dt: float, threads: int | None
-    ) -> tuple[Array, Array, Array, Array]:
+    def of_parameters(
+        self, names: tuple[str, ...], q: Array, v: Array, u: Array, after: State, dt: float, threads: int | None
+    ) -> Array:
+        """How the end of a step changes with parameters of the robot (B, 2 nv, numbers of all of them)."""
+        values = np.concatenate([parameter_value(self.engine.robot.tree.top, name) for name in names])
+        directions = Directions.of_parameters(v.shape[1], u.shape[1], len(values))
+        return self._along(directions, names, q, v, u, self._impulses(after), dt, threads, values)[0]
+
+    def _impulses(self, after: State) -> Array:
+        """The solution of the contact problem of a step to `after`: what the next one would begin with."""
+        contact = self.engine.system.contact
+        rows = contact.size if contact else 0
+        return np.ascontiguousarray(after.memory[:, -rows - 1 : -1]) if rows else np.zeros((len(after), 0))
+
+    def _along(
+        self, directions: Directions, names: tuple[str, ...], q: Array, v: Array, u: Array, impulses: Array, dt: float,
+        threads: int | None, values: Array | None = None,
+    ) -> tuple[Array, Array, Array, Array]:  # fmt: skip
         """Changes (B, 2 nv, directions), and what else the kernel says, state by state."""
-        nv, nu = v.shape[1], u.shape[1]
-        n = 2 * nv + nu
-        unit = np.eye(n)
-        found: list[list[Array]] = []
+        n, found = len(directions.dv), []
         size = max(1, AT_ONCE // n)
         for k in range(0, len(q), size):
             here = slice(k, k + size)
-            states = [np.repeat(x[here], n, axis=0) for x in (q, v, u, impulses)]
             count = len(q[here])
-            directions = [np.tile(x, (count, 1)) for x in (unit[:, :nv], unit[:, nv : 2 * nv], unit[:, 2 * nv :])]
-            out = self.directional(*states, np.full((count * n, 1), dt), *directions, threads=threads)
+            states = [np.repeat(x[here], n, axis=0) for x in (q, v, u, impulses)]
+            *steps, dp = (np.tile(x, (count, 1)) for x in directions)
+            p = np.tile(np.zeros(0) if values is None else values, (count * n, 1))
+            kernel = self.directional(names)
+            out = kernel(*states, np.full((count * n, 1), dt), *steps, p, dp, threads=threads)
             found.append([np.asarray(x).reshape(count, n, -1) for x in out])
         change, missed, contacts, joints = (np.concatenate(x) for x in zip(*found, strict=True))
         return change.transpose(0, 2, 1), missed[:, 0], contacts[:, 0], joints[:, 0]
