@@ -176,7 +176,7 @@ def walker():
     q, u = robot.neutral(), np.array([0.3, 0.2, -0.2, 0.1])
     q[2], v = 0.66, np.zeros(robot.nv)
     v[3] = 0.4
-    run = sim.rollout(q, v, u, steps=300, record=["q", "v"], every=15)
+    run = sim.rollout(q, v, u, steps=120, record=["q", "v"], every=15)
     return sim, run.q, run.v, u
 
 
