@@ -31,7 +31,8 @@ from kinloop.scalar import Array
 from kinloop.sim.contact.contact_block import TINY
 from kinloop.sim.contact.joint_stops import JointLimit, JointPath
 from kinloop.sim.contact.propagation import Propagated
-from kinloop.sim.contact.solver import ContactRow, Impulses, JointRow
+from kinloop.sim.contact.row_steps import ContactRow, JointRow
+from kinloop.sim.contact.solver import Impulses
 from kinloop.sim.linearization.soft_elimination import Elimination
 from kinloop.sim.smooth_motion import SmoothMotion
 

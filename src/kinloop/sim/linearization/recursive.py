@@ -32,7 +32,7 @@ from kinloop.scalar import Array
 from kinloop.sim.actuators import implicit_armature, with_armature
 from kinloop.sim.contact.impact import Contact
 from kinloop.sim.contact.joint_stops import JointPath
-from kinloop.sim.contact.solver import ContactRow
+from kinloop.sim.contact.row_steps import ContactRow
 from kinloop.sim.integrators.semi_implicit import SemiImplicit
 from kinloop.sim.linearization.active_set import Chosen, Equations, contact_choice, joint_mode, joint_target
 from kinloop.sim.linearization.contact_bodies import (
