@@ -73,6 +73,7 @@ def test_derivatives_are_called_as_described():
     np.testing.assert_allclose(names["Y"] @ names["pi"], robot.inverse_dynamics(q, v, a), atol=1e-12)
     assert names["second"].qq.shape == (2, 2, 2) and names["dl_dq"].shape == (3, 2)
     assert names["H"].shape == (6, 2, 2) and names["dA_da"].shape == (6, 2)
+    assert names["A"].shape == names["B"].shape[:2] + (4,) and names["slope"].controls.shape == (20, 2)
     np.testing.assert_allclose(names["C"] @ v + names["dV"], robot.bias_force(q, v), atol=1e-12)
 
 

@@ -119,3 +119,12 @@ def test_loops_of_the_zoo_in_contact():
         found = sim.linearize(sim.state(q, v), given.u)
         assert found.contacts.any()
         assert apart(joined(found), differences(given)) < 1e-6
+
+
+@pytest.mark.parametrize("method", ["recursive", "graph"])
+def test_without_a_compiler_it_is_the_same(method):
+    robot = kl.Robot(pendulum(damping=0.2, upper=0.5).mechanism, backend="numpy")
+    other = Simulator(pendulum(damping=0.2, upper=0.5))
+    for q, v in ((0.3, 1.0), (0.4999, 2.0)):
+        one, two = (s.linearize(s.state([q], [v]), [0.1], method=method) for s in (Simulator(robot), other))
+        assert apart(joined(one), joined(two)) < 1e-13 and one.joints == two.joints

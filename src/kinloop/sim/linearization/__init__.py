@@ -6,6 +6,7 @@
 - `soft_elimination`: linear systems whose rows may depend on each other.
 - `directional`: the derivative along a direction by the graph of the step: every integrator and loop.
 - `recursive`: A and B by recursions on the tree, for robots without bending loops.
+- `traced`: what differentiates graphs, called with numbers.
 - `rollout_gradient`: the gradient of a cost of a whole rollout.
 - `local_maps`: the parts of a step that act joint by joint. `contact_bodies`: contacts and the bodies that carry them.
 """

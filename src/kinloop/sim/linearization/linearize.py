@@ -19,6 +19,7 @@ from kinloop.scalar import Array
 from kinloop.sim.engine import Engine
 from kinloop.sim.linearization.directional import DirectionalStep
 from kinloop.sim.linearization.recursive import RecursiveStep, serves
+from kinloop.sim.linearization.traced import Traced
 from kinloop.sim.state import RUNNING, State
 from kinloop.sim.stepper import StepMethod
 
@@ -83,14 +84,14 @@ class Linearizer:
     def recursive(self) -> Any:
         """The kernel of `recursive`."""
         step = RecursiveStep(self.engine.system)
-        return self.engine.kernel("linearized_step", step, step.inputs())
+        return self.engine.kernel("linearized_step", Traced(step, step.inputs()), step.inputs())
 
     def directional(self, parameters: tuple[str, ...] = ()) -> Any:
         """The kernel of `directional`, with some parameters of the robot open."""
         if parameters not in self._directional:
             step = DirectionalStep(self.engine.robot.tree, self.engine.system, self.method, parameters)
             name = "_".join(["directional_step", *parameters])
-            self._directional[parameters] = self.engine.kernel(name, step, step.inputs())
+            self._directional[parameters] = self.engine.kernel(name, Traced(step, step.inputs()), step.inputs())
         return self._directional[parameters]
 
     def chosen(self, method: str | None) -> str:

@@ -27,6 +27,7 @@ from kinloop.model.parameters import parameter_size
 from kinloop.robot import Robot
 from kinloop.scalar import Array
 from kinloop.sim.linearization.step_map import position_change
+from kinloop.sim.linearization.traced import Traced
 from kinloop.sim.state import State
 
 if TYPE_CHECKING:
@@ -93,8 +94,9 @@ class CostKernel:
             dq = np.array([position_change(tree, q, e) @ along_q for e in np.eye(tree.nv)])
             return {"value": np.array([value]), "dq": dq, "dv": along_v, "du": along_u}
 
-        digest = function_digest(sc.trace(call, inputs))
-        self._kernel = robot.kernels.make("rollout_cost", call, inputs, key=digest, sources=("sim",))
+        traced = Traced(call, inputs)
+        digest = function_digest(traced.function)
+        self._kernel = robot.kernels.make("rollout_cost", traced, inputs, key=digest, sources=("sim",))
 
     def __call__(self, q: Array, v: Array, u: Array, t: Array, threads: int | None) -> Priced:
         """Of states (B, T, n) at the times t (B, T)."""
