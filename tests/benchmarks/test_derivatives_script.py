@@ -30,3 +30,10 @@ def test_peers_stand_beside_trees_and_find_the_same():
     (table,) = script.derivatives(("Go1",), TINY).tables
     assert [row[1] for row in table.rows] == list(script.PEERS)
     assert all(len(row) == len(table.columns) and float(row[-1]) < 1e-10 for row in table.rows)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("mujoco" in missing() or "G1" not in available_trees(), reason="pip install 'kinloop[peers]'")
+def test_a_step_on_two_feet_stands_beside_mujoco():
+    (table,) = script.linearized(TINY).tables
+    assert table.rows[0][1] == "8 of 8" and len(table.rows[0]) == len(table.columns)
