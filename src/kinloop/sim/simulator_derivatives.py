@@ -58,7 +58,8 @@ class SimulatorDerivatives(ABC):
         and come first; v and v' are as rollouts record them. Motors, springs, damping, contact, friction, stops, dry
         friction and loops count. The contact problem is differentiated at its solution, not its sweeps; at a kink,
         where another set of contacts would do as well, the derivative is that of the set which is reported
-        (`linearization.active_set` says how ties are decided). A row that cannot take the step whole gets nan.
+        (`linearization.active_set` says how ties are decided). A row that cannot take the step whole,
+        or whose contacts and stops ask for what is impossible together, gets nan.
 
         "recursive" is the fast method and the default where it serves (no bending loops, semi_implicit), "graph" the
         one for all integrators with steps of fixed length.

@@ -7,7 +7,7 @@ import kinloop as kl
 from kinloop.errors import MethodError
 from kinloop.io import MjcfOptions, mjcf_text
 from kinloop.robots.solid_inertias import bar
-from kinloop.sim import Simulator
+from kinloop.sim import ContactPoint, Plane, Simulator
 from tests.sim.linearization.steps import CASES, Case, apart, case, cheetah, differences, joined, walker
 from tests.sim.mechanisms import pendulum
 
@@ -89,6 +89,14 @@ def test_a_state_that_cannot_take_the_step_whole_has_no_derivative():
     assert np.isfinite(fast.A[0]).all() and np.isnan(fast.A[1]).all() and np.isnan(fast.B[1]).all()
 
 
+def test_a_state_that_asks_for_what_is_impossible_has_no_derivative():
+    """A tip in the ground, which could only come up beyond a stop."""
+    tip = ContactPoint("rod", (0.0, 0.0, -0.5))
+    sim = Simulator(pendulum(lower=-0.3, upper=0.3), ground=Plane(0.3, height=-0.4), contacts=[tip])
+    assert sim.rollout([0.3], [0.0], steps=1, record=["residual"]).residual.max() > 1e-2
+    assert np.isnan(sim.linearize(sim.state([0.3], [0.0])).A).all()
+
+
 def test_the_adaptive_integrator_is_refused():
     sim = Simulator(pendulum(), integrator="adaptive")
     with pytest.raises(
@@ -112,7 +120,7 @@ def test_it_unpacks_as_A_and_B():
 @pytest.mark.slow
 def test_tello_on_its_feet():
     robot = kl.robots.load("tello")
-    sim = Simulator(robot, ground=kl.sim.Plane(0.6), iterations=1000)
+    sim = Simulator(robot, ground=Plane(0.6), iterations=1000)
     q, v = robot.neutral(), 0.05 * np.random.default_rng(0).normal(size=robot.nv)
     q[2] += 1e-5 - sim.rollout(q, None, steps=1, record=["gap"]).gap.min()
     v[5] = -0.3

@@ -121,6 +121,8 @@ class Linearizer:
             change, missed, contacts, joints = self._along(directions, (), q, v, u, impulses, dt, threads)
             A, B = change[..., : 2 * nv], change[..., 2 * nv :]
         lost = (after.status != RUNNING) | (after.pace[:, 0] > 1)
+        if contact:
+            lost = lost | (after.memory[:, -1] > 0.0)  # impulses were looked for in vain
         if lost.any():
             A, B = (np.where(lost[:, None, None], np.nan, x) for x in (A, B))
         names = tuple(self.engine.tree.top.coordinates[j.dof] for j in contact.joints) if contact else ()
