@@ -101,7 +101,8 @@ RENAMED = {"q": "Q", "v": "V", "tau": "T", "a": "A", "f": "F", "x": "X"}
 CONFIGURATIONS = (
     "integrate(q, v, 1e-3)", "integrate(Q, V, 1e-3)", "difference(q, q)", "close(q)", "loop_error(q)",
     "loop_jacobian(q, v)", "loop_rows(robot.loop_names[0], q)", "check_closed(q)", "check_closed(Q)", "neutral()",
-    "random_state(0)",
+    "random_state(0)", "random_state(0, size=8)", "independent(robot.spanning_velocity(q, v))",
+    "inverse_dynamics_second_derivatives(q, v, a)", "forward_dynamics_second_derivatives(q, v, tau)",
 )  # fmt: skip
 """What has kernels that are not handed out, or none: only their own times."""
 

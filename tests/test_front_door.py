@@ -384,7 +384,7 @@ def test_options_go_to_machine_code_at_once_too(robot, request):
 def close_to(x: Any, y: Any, what: str) -> None:
     if isinstance(x, dict):
         x, y = tuple(x.values()), tuple(y.values())
-    if isinstance(x, tuple):
+    if isinstance(x, tuple | Reactions):
         for a, b in zip(x, y, strict=True):
             close_to(a, b, what)
         return

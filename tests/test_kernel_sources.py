@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import itertools
+import os
 import shutil
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -142,6 +144,8 @@ def test_an_edit_in_a_covered_room_changes_the_key_and_one_elsewhere_does_not(tm
     count = itertools.count()
 
     def digest() -> str:
+        for path in copy.rglob("*.py"):
+            os.utime(path, (0, 0))  # as a process sees it that begins after the edit
         return source_digest.__wrapped__(TRACED, copy)
 
     before = digest()
@@ -158,3 +162,18 @@ def test_an_edit_in_a_covered_room_changes_the_key_and_one_elsewhere_does_not(tm
     assert digest() != before
     with pytest.raises(OSError, match="nowhere"):
         source_digest(("nowhere",))
+
+
+def test_a_process_whose_files_were_changed_keeps_its_kernels_to_itself(tmp_path):
+    """What it runs is not what the files say now: nobody else may find its kernels under their key."""
+    file = tmp_path / "scalar.py"
+    file.write_text("x = 1\n", encoding="utf-8")
+
+    def digest(changed: float) -> str:
+        os.utime(file, (changed, changed))
+        return source_digest.__wrapped__(("scalar.py",), tmp_path)
+
+    before = digest(0)
+    assert digest(time.time() + 1e6) == before  # a clock that is wrong is no change
+    with pytest.warns(UserWarning, match="restart Python"):
+        assert digest(time.time()) != before

@@ -75,10 +75,10 @@ def test_a_derivative_is_kept_on_disk_under_its_own_name(own_cache, traces):
     q, v, tau = state(robot)
     kernel = robot.compile("forward_dynamics", derivative="vjp")
     a, *gradient = kernel(q, v, tau, np.ones(1))
-    assert kernel.name == "forward_dynamics_vjp" and len(traces) == 1
+    assert kernel.name == "forward_dynamics_vjp" and sum("tau" in names for names in traces) == 1
     assert np.array_equal(a, pickle.loads(pickle.dumps(kernel))(q, v, tau, np.ones(1))[0])
     again = kl.Robot(four_bar()).compile("forward_dynamics", derivative="vjp")(q, v, tau, np.ones(1))
-    assert len(traces) == 1 and all(map(np.array_equal, again, (a, *gradient)))
+    assert sum("tau" in names for names in traces) == 1 and all(map(np.array_equal, again, (a, *gradient)))
 
 
 def slot(factor: float) -> kl.Mechanism:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import os
+import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +19,27 @@ from kinloop.scalar import Function
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
+_BEGAN, _OWN = time.time(), os.urandom(16)
+
 
 @functools.cache
 def source_digest(sources: tuple[str, ...], package: Path = PACKAGE) -> str:
-    """Digest of files and folders of the package: their Python sources, with everything below the folders."""
-    digest = hashlib.sha256()
+    """Digest of files and folders of the package: their Python sources, with everything below the folders.
+
+    A process whose sources were changed since it began, by an upgrade or an editor, does not run what the files say:
+    its digests, and so its kernels, are its own.
+    """
+    digest, changed = hashlib.sha256(), False
     for source in sources:
         place = package / source
         for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
             data = path.read_bytes()
             digest.update(f"{path.relative_to(package).as_posix()} {len(data)}\n".encode())
             digest.update(data)
+            changed = changed or _BEGAN < path.stat().st_mtime <= time.time()
+    if changed:
+        warnings.warn("kinloop's files were changed while it runs; restart Python to use them", stacklevel=2)
+        digest.update(_OWN)
     return digest.hexdigest()
 
 
