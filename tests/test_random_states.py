@@ -204,3 +204,12 @@ def test_random_mechanisms_are_drawn_alike_by_kernels_and_on_numbers():
         np.testing.assert_allclose(q, plain, rtol=0, atol=1e-6, err_msg=r.name)
         rows += len(q)
     assert_enough(rows, 200, "rows")
+
+
+def test_drawing_a_state_leaves_the_neutral_one_alone():
+    robot = kl.robots.load("four_bar")  # which is not good to begin ways at where it is neutral
+    before = robot.neutral()
+    robot.random_state(0)
+    robot.random_state(0, size=3)
+    np.testing.assert_array_equal(robot.neutral(), before)
+    np.testing.assert_array_equal(kl.robots.load("four_bar").neutral(), before)

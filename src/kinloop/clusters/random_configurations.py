@@ -151,7 +151,7 @@ def _all_ends(tree: ClusterTree) -> dict[int, tuple[float, float]]:
 def kinds_of(tree: ClusterTree, limits: bool) -> Kinds:
     """The kinds of a robot's clusters. Ways begin at the neutral configuration, but for clusters not good there."""
     top, known, of = tree.top, dict[tuple[object, ...], Kind](), []
-    q = within_turns(top, top.mechanism.closures, range(len(top)), tree.once(neutral))
+    q = within_turns(top, top.mechanism.closures, range(len(top)), tree.once(neutral)).copy()
     for c in tree.clusters:
         if c.alone is None:
             continue

@@ -103,12 +103,17 @@ class ClusterTree:
         self._made: dict[tuple[Any, ...], Any] = {}
 
     def once(self, make: Callable[..., T], *options: Any) -> T:
-        """`make(self, *options)`, made once and kept as long as the tree: what belongs to its structure alone."""
+        """`make(self, *options)`, made once and kept as long as the tree: what belongs to its structure alone.
+
+        Arrays are kept read-only: who would write into one must copy it.
+        """
         key = (make, *options)
         if key not in self._made:
-            self._made[key] = make(self, *options)
-        made: T = self._made[key]
-        return made
+            self._made[key] = made = make(self, *options)
+            if isinstance(made, np.ndarray):
+                made.setflags(write=False)
+        kept: T = self._made[key]
+        return kept
 
     def __len__(self) -> int:
         return len(self.clusters)
