@@ -197,8 +197,9 @@ def test_a_tolerance_of_one_s_own_is_judged_row_by_row(four_bar):
         four_bar.check_closed(np.stack([q, off]), 1e-9)
     four_bar.check_closed(q + [1e-3, 0, 0], 1e-2)
     assert np.array_equal(four_bar.close(off, 1e-13), assembly.close(four_bar.tree, off, 1e-13))
+    q, _ = four_bar.random_state(2)  # from others it closes to zero
     with pytest.raises(LoopNotClosed, match="tolerance 1e-30"):
-        four_bar.close(off, 1e-30)
+        four_bar.close(q + [1e-7, 0, 0], 1e-30)
     base = kl.robots.load("mini_cheetah")
     q, _ = base.random_state(0)
     with pytest.raises(NotAState, match="has norm 2"):

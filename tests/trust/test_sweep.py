@@ -49,6 +49,9 @@ SUPPLIED = {"semi_implicit": 1e-2, "rk4": 1e-3, "adaptive": 1e-6}
 STILL = 1e-9
 """A way [rad, m] that counts as none."""
 
+ROUNDING = 1e-15
+"""What closing may move an angle or a slide by where nothing moves, relative to its size."""
+
 TIGHT = (1e-12, 3e-12, 1e-11, 3e-11)
 """Tolerances of what rows are compared with, each where singular configurations stop the one before."""
 
@@ -144,7 +147,8 @@ def apart(robot: kl.Robot, rows: Rows, k: int, t: np.ndarray, q: np.ndarray) -> 
         drop("way of the sweep that a tighter tolerance follows in part only")
     exact = np.array(found)[:, : robot.nq]
     path = np.max(np.abs(exact - rows.q[k]))
-    return float(np.max(np.abs(exact - q[: len(exact)])) / (path + STILL))
+    off = np.max(np.abs(exact - q[: len(exact)]))
+    return float(max(0.0, off - ROUNDING * np.max(np.abs(q))) / (path + STILL))
 
 
 def unsupplied(robot: kl.Robot, rows: Rows, r: Rollout) -> np.ndarray:
