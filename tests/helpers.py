@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 
 from kinloop.algorithms.trees.cluster_crba import cluster_crba
 from kinloop.clusters import ClusterTree, conditioning, grow, random_closed
@@ -18,6 +19,10 @@ from kinloop.spatial import Transform
 EPS = float(np.finfo(float).eps)
 WORST = 1e11
 """A state with a larger condition number leaves no digits to compare; it is counted, not compared."""
+
+OFTEN = ("tree", "geared", "planar", "rods", "loop_revolute", "mixture")
+EVERY_KIND = [kind if kind in OFTEN else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
+"""Kinds of random mechanisms for tests that trace: a few of them every time, all with the slow ones."""
 
 used: Counter = Counter()
 dropped: Counter = Counter()

@@ -25,7 +25,7 @@ from kinloop.errors import KinloopError, NonFiniteInput, SingularConfiguration
 
 pytestmark = pytest.mark.skipif(not builtin.usable(), reason="no builtins on this interpreter")
 
-ROBOTS = ("four_bar", "geared_chain", "tello")
+ROBOTS = ("four_bar", "mit_humanoid_leg", "tello")
 
 
 @pytest.fixture(scope="module", params=ROBOTS)

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 import kinloop as kl
-from kinloop.model.random import KINDS
-from tests.helpers import State, comfortable, differences, relative
-
-QUICK = ("tree", "function", "loop_revolute", "geared")
-EVERY = [pytest.param(kind, marks=() if kind in QUICK else pytest.mark.slow) for kind in KINDS]
+from tests.helpers import EVERY_KIND, State, comfortable, differences, relative
 
 
 def slopes(robot: kl.Robot, s: State, name: str, x: np.ndarray) -> list[np.ndarray]:
@@ -34,7 +30,7 @@ def slopes(robot: kl.Robot, s: State, name: str, x: np.ndarray) -> list[np.ndarr
     return [np.stack(parts, axis=-1) for parts in zip(*map(along, range(robot.nv)), strict=True)]
 
 
-@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 @pytest.mark.parametrize("name", ["inverse_dynamics", "forward_dynamics"])
 def test_second_derivatives_are_slopes_of_the_first_along_closed_motions(name, kind):
     s = comfortable(kind, 100)

@@ -17,7 +17,7 @@ from kinloop.kernels import Interpreted, Kernels
 from kinloop.model.parameters import parameter_value
 from kinloop.model.random import KINDS
 from tests.compiler.export.test_c99 import build, needs_cc
-from tests.helpers import comfortable, differences, relative
+from tests.helpers import OFTEN, comfortable, differences, relative
 
 Arrays = dict[str, np.ndarray]
 
@@ -89,7 +89,7 @@ def check_laws(robot: kl.Robot, x: Arrays, derivatives: dict[str, Derivative], c
     assert relative(found, slope, float(np.max(np.abs(flat(second, gradient))))) <= 1e-9 * max(1.0, 1e-1 * cond), what
 
 
-EVERY = [pytest.param("forward_dynamics", kind) for kind in KINDS]
+EVERY = [pytest.param("forward_dynamics", k, marks=() if k in OFTEN else pytest.mark.slow) for k in KINDS]
 EVERY += [pytest.param("inverse_dynamics", kind, marks=pytest.mark.slow) for kind in KINDS]
 
 

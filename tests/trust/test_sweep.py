@@ -205,8 +205,8 @@ def test_a_sample_of_the_sweep(name, integrator):
 )
 @pytest.mark.parametrize("name", SMALL)
 def test_no_row_that_says_it_is_well_stands_still(name, integrator, dt):
-    """Every decade of torques, over one step or the first radian of it; the sweep has all robots and more steps."""
-    judge(name, integrator, dt, TORQUES[1:], (1,), far=1.0, steps=1)
+    """Torques from 1 to 1e6, over one step or the first radian of it; the sweep has all robots and more steps."""
+    judge(name, integrator, dt, TORQUES[1::2], (1,), far=1.0, steps=1)
 
 
 @pytest.mark.slow

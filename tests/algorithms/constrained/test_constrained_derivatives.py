@@ -8,7 +8,7 @@ from __future__ import annotations
 import helpers
 import numpy as np
 import pytest
-from helpers import State, relative
+from helpers import EVERY_KIND, State, relative
 
 import kinloop as kl
 from kinloop.algorithms.constrained.constrained_derivatives import Slopes, constrained_dynamics_derivatives
@@ -16,12 +16,8 @@ from kinloop.algorithms.constrained.motion_constraints import Placed
 from kinloop.algorithms.constrained.pv import pv
 from kinloop.algorithms.witnesses import graph_derivatives
 from kinloop.errors import ConflictingConstraints, SingularConfiguration
-from kinloop.model.random import KINDS
 from tests.algorithms.constrained.test_constrained_loops import case_of
 from tests.algorithms.constrained.test_solvers import constraint_of, redundant
-
-OFTEN = ("tree", "geared", "planar", "rods", "loop_revolute", "mixture")
-EVERY = [k if k in OFTEN else pytest.param(k, marks=pytest.mark.slow) for k in KINDS]
 
 
 def comfortable(kind: str, seed: int) -> tuple[State, list[Placed]]:
@@ -45,7 +41,7 @@ def sizes(found: Slopes, free: np.ndarray) -> list[float]:
     return [max(of_a, float(np.max(np.abs(free))))] * 3 + [max(of_l, 1.0)] * 3
 
 
-@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 def test_the_recursion_agrees_with_the_graph_on_every_kind_of_cluster(kind):
     s, placed = comfortable(kind, 40)
     given = (s.tree, s.q, s.v, s.tau, placed, s.f_ext)
@@ -78,7 +74,7 @@ def slope(f, h: float) -> np.ndarray:
     return (8.0 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12.0 * h)
 
 
-@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 def test_derivatives_are_the_slopes_along_closed_motions(kind):
     s, placed = comfortable(kind, 80)
     robot = kl.Robot.from_tree(s.tree, "numpy", "off")

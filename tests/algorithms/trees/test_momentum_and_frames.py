@@ -33,7 +33,7 @@ from kinloop.model.joints import Free, Spherical
 from kinloop.model.random import KINDS
 from kinloop.spatial import Transform
 from tests.algorithms.trees.test_derivatives import comb, tree_file
-from tests.helpers import State, mechanism_of, relative, state_of
+from tests.helpers import EVERY_KIND, OFTEN, State, mechanism_of, relative, state_of
 
 AXES = ("body", "world")
 
@@ -106,7 +106,7 @@ def test_the_coriolis_matrix_explains_the_bias_force_and_the_rate_of_the_mass_ma
     assert_all_agree([C + C.T], [graph_rate(s.tree, lambda q: cluster_crba(s.tree, q), s.q, s.v)], s)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 def test_the_coriolis_matrix_is_christoffels_where_velocities_are_rates_of_coordinates(kind):
     s = comfortable(kind)
     top = s.tree.top
@@ -143,7 +143,10 @@ def test_centroidal_momentum_is_the_momentum_about_the_centre_of_mass(kind):
     assert_all_agree([centroidal_momentum_bias(s.tree, s.q, s.v)], [rate @ s.v], s)
 
 
-@pytest.mark.parametrize(("kind", "axes"), [*((k, "body") for k in KINDS), ("tree", "world"), ("belt", "world")])
+BOTH_AXES = [pytest.param(k, "body", marks=() if k in OFTEN else pytest.mark.slow) for k in KINDS]
+
+
+@pytest.mark.parametrize(("kind", "axes"), [*BOTH_AXES, ("tree", "world"), ("belt", "world")])
 def test_derivatives_of_frames_are_those_of_the_graph(kind, axes):
     s = comfortable(kind)
     for frame in frames_of(s):
@@ -186,7 +189,7 @@ def differences(f: Callable[[float], np.ndarray], h: float) -> np.ndarray:
     return (8.0 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12.0 * h)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 def test_derivatives_are_the_slopes_along_closed_motions(kind):
     s = comfortable(kind, 60)
     tree, robot, (frame, *_) = s.tree, kl.Robot.from_tree(s.tree, "numpy", "off"), frames_of(s)
