@@ -57,6 +57,17 @@ def test_work_is_what_the_energy_gained():
     assert moved.work == pytest.approx(energies[1] - energies[0], rel=1e-7)
 
 
+@pytest.mark.parametrize("before", [1e-4, 1e-6, 1e-9, 1e-12])
+def test_a_step_that_passes_blindly_has_the_work_of_its_own_motion(before):
+    """Stages near a singular configuration are lost to rounding, or no numbers; so is what forces did in them."""
+    sim = Simulator(kl.robots.load("four_bar"), 1e-3, integrator="rk4", limits=False)
+    system, turn, past = sim.engine.system, np.array([1.0, 1.0, -1.0]), MEMORY * 3
+    memory = np.zeros(sim.method.memory_size(system))
+    memory[past:] = MEMORY, 1e-3, 0.7  # as many accelerations are known, all zero, under these steps and controls
+    moved = sim.method.step(system, -before * turn, turn, memory, np.array([0.7]), 1e-3)
+    assert moved.work == pytest.approx(0.7 * (moved.q[0] + before), rel=1e-9)
+
+
 def test_a_step_ends_on_the_loops_and_remembers_accelerations_only_where_there_are_loops():
     robot, q, v = started("crank_joint")
     system, method = Simulator(robot, integrator="rk4").engine.system, RungeKutta(2)

@@ -88,7 +88,10 @@ class RungeKutta(FixedStep):
         size = sc.where(unknown, np.inf, sc.where(blind, correction, moved.correction))
         known = sc.minimum(past.known + 1.0, float(MEMORY))
         memory = Past(differences[:MEMORY], known, held, memory[:0]).vector()
-        return moved._replace(q=q_next, qd=qd_next, memory=memory, correction=size)
+        # stages beyond a singular configuration may be no numbers: what forces did follows from both ends
+        powers = joint_forces(system.drive, q, qd, u) @ qd + joint_forces(system.drive, q_next, qd_next, u) @ qd_next
+        work = sc.where(blind, (0.5 * h) * powers, moved.work)
+        return moved._replace(q=q_next, qd=qd_next, memory=memory, correction=size, work=work)
 
 
 class Stage(NamedTuple):
