@@ -36,7 +36,7 @@ another tolerance): the way up to there is compared."""
 POINTS = 20
 """Places of a row's way that are compared, at most."""
 
-LINKAGES = {"semi_implicit": 1e-2, "rk4": 1e-4, "adaptive": 1e-6}
+LINKAGES = {"semi_implicit": 1e-2, "rk4": 2e-5, "adaptive": 1e-6}
 ROBOTS = {"semi_implicit": 3e-2, "rk4": 5e-4, "adaptive": 1e-6}
 """How well rows of linkages and of robots agree with `adaptive`, relative to how far they came ..."""
 

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 import kinloop as kl
-from kinloop.clusters.framing import framed
 from kinloop.sim import Simulator
-from kinloop.sim.actuators import make_drive
 from kinloop.sim.integrators.runge_kutta import MEMORY, RungeKutta, runge_kutta
 from tests.sim.mechanisms import RECORD, crank_rocker, drift, on_fixed_base, pendulum, started
 
@@ -29,7 +27,7 @@ def test_a_step_is_the_classical_one():
     k3 = f(x + 0.5 * h * k2)
     k4 = f(x + h * k3)
     expected = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-    end = runge_kutta(robot.tree, make_drive(robot.tree, None), x[:1], x[1:], np.zeros(1), h)
+    end = runge_kutta(Simulator(robot).engine.system, x[:1], x[1:], np.zeros(0), np.zeros(1), h)
     np.testing.assert_allclose([end.q[0], end.qd[0]], expected, rtol=1e-13)
     assert end.correction == 0.0 and end.nearness == 1.0, "there is nothing to close"
 
@@ -39,10 +37,10 @@ def test_substeps_are_steps():
     system = Simulator(robot, integrator="rk4").engine.system
     method, u, qd = RungeKutta(3), np.array([0.2]), robot.spanning_velocity(q, v)
     moved = method.step(system, q, qd, np.zeros(method.memory_size(system)), u, 3e-3)
-    x, work = (q, qd), 0.0
+    x, known, work = (q, qd), np.zeros(3 * MEMORY + 1), 0.0
     for _ in range(3):
-        end = runge_kutta(system.tree, system.drive, *x, u, 1e-3)
-        x, work = (end.q, end.qd), work + end.work
+        end = runge_kutta(system, *x, known, u, 1e-3)
+        x, known, work = (end.q, end.qd), end.known, work + end.work
     np.testing.assert_allclose(moved.q, x[0], rtol=1e-13)
     np.testing.assert_allclose(moved.qd, x[1], rtol=1e-13)
     assert moved.work == pytest.approx(work, rel=1e-13)
@@ -70,7 +68,7 @@ def test_a_step_that_passes_blindly_has_the_work_of_its_own_motion(before):
 
 def test_a_step_ends_on_the_loops_and_remembers_accelerations_only_where_there_are_loops():
     robot, q, v = started("crank_joint")
-    system, method = Simulator(robot, integrator="rk4").engine.system, RungeKutta(2)
+    system, method = Simulator(robot, integrator="rk4").engine.system, RungeKutta(1)
     assert method.memory_size(system) == MEMORY * 3 + 2 + 1
     assert method.memory_size(Simulator(pendulum(), integrator="rk4").engine.system) == 0
     qd = robot.spanning_velocity(q, v)
@@ -160,8 +158,8 @@ def test_the_chart_of_the_robot_does_not_matter_to_a_step():
     qd = base.spanning_velocity(q, np.array([10.0]))
     found = []
     for name in ("crank_joint", "coupler_joint", "rocker_joint"):
-        tree = framed(crank_rocker(name).tree)
-        found.append(runge_kutta(tree, make_drive(tree, ["crank_joint"]), q, qd, np.array([1.0]), 2e-3))
+        system = Simulator(crank_rocker(name), motors=["crank_joint"]).engine.system
+        found.append(runge_kutta(system, q, qd, np.zeros(3 * MEMORY + 1), np.array([1.0]), 2e-3))
     for other in found[1:]:
         np.testing.assert_allclose(other[0], found[0][0], rtol=1e-12)
         np.testing.assert_allclose(other[1], found[0][1], rtol=1e-10)

@@ -49,7 +49,11 @@ class Past(NamedTuple):
 
     def vector(self) -> Array:
         """As a kernel takes and gives it."""
-        return np.concatenate([*self.differences, np.array([self.known]), self.held, self.impulses])
+        return np.concatenate([self.known_differences(), self.held, self.impulses])
+
+    def known_differences(self) -> Array:
+        """The differences, and how many are known."""
+        return np.concatenate([*self.differences, np.array([self.known])])
 
 
 def read_past(memory: Array, count: int, n: int, held: Array) -> Past:

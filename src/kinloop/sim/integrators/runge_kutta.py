@@ -2,7 +2,7 @@
 
 It integrates positions and velocities of all joints by (1) of `smooth_motion`: every stage is evaluated on closed
 loops, and the order is 4 whatever the joints are. Where a step would evaluate the acceleration so near to a singular
-configuration that it is lost to rounding (`singularity`), those of the steps before lead over it (`history`).
+configuration that it is lost to rounding (`singularity`), those of the parts of steps before lead over it (`history`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
-from kinloop.sim.actuators import Drive, joint_forces
+from kinloop.sim.actuators import joint_forces
 from kinloop.sim.integrators.fixed_step import FixedStep
-from kinloop.sim.integrators.history import Past, coasted, extrapolated, read_past, respaced, updated, weights
+from kinloop.sim.integrators.history import coasted, extrapolated, read_past, respaced, updated, weights
 from kinloop.sim.integrators.integrator import IntegratorOptions
 from kinloop.sim.on_loops import closed_twice, projected
 from kinloop.sim.singularity import is_blind, loop_speed
@@ -49,63 +49,45 @@ class RungeKutta(FixedStep):
         return self.name, self.substeps
 
     def memory_size(self, system: System) -> int:
-        """Differences of the acceleration at the beginnings of steps, how many are known, step length and controls."""
+        """Differences of the acceleration at the beginnings of parts, how many are known, step length and controls."""
         return (MEMORY * len(system.drivers) + 2 + len(system.drive.motors)) if system.bends else 0
 
     def respaced(self, system: System, memory: Array, h: float) -> Array:
         return respaced(memory, MEMORY, len(system.drivers), h, since=1.0) if memory.shape[1] else memory
 
     def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
-        tree, nq, part = system.tree, len(q), h * (1.0 / self.substeps)
+        nq, both, part, held = len(q), len(q) + len(qd), h * (1.0 / self.substeps), np.array([h, *u])
+        known = read_past(memory, MEMORY, len(system.drivers), held).known_differences() if len(memory) else memory
 
         def body(carry: Array, given: Array) -> Array:
-            x, (worst, nearest, work) = carry[:-3], carry[-3:]
-            end = runge_kutta(tree, system.drive, x[:nq], x[nq:], given[1:], given[0])
+            x, before, (worst, nearest, work) = carry[:both], carry[both:-3], carry[-3:]
+            end = runge_kutta(system, x[:nq], x[nq:], before, given[1:], given[0])
             worst, nearest = sc.maximum(worst, end.correction), sc.minimum(nearest, end.nearness)
-            return np.array([*end.q, *end.qd, worst, nearest, work + end.work])
+            return np.array([*end.q, *end.qd, *end.known, worst, nearest, work + end.work])
 
-        end = sc.repeat(self.substeps, body, np.array([*q, *qd, 0.0, 1.0, 0.0]), np.array([part, *u]))
+        end = sc.repeat(self.substeps, body, np.array([*q, *qd, *known, 0.0, 1.0, 0.0]), np.array([part, *u]))
+        memory = np.array([*end[both:-3], *held]) if len(memory) else memory
         worst, nearest, work = end[-3:]
-        moved = Moved(end[:nq], end[nq:-3], memory, worst, nearest, work, {})
-        return self._remembering(system, q, qd, memory, u, h, moved) if len(memory) else moved
-
-    def _remembering(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any, moved: Moved) -> Moved:
-        """The step, or where accelerations on the way are lost to rounding the one that the steps before lead to."""
-        tree, held = system.tree, np.array([h, *u])
-        past = read_past(memory, MEMORY, len(system.drivers), held)
-        blind = is_blind(moved.nearness, loop_speed(tree, qd), h * (1.0 / self.substeps))
-        rates, near = state_rate(tree, system.drive, (q, qd), u)
-        a = rates[1][system.drivers]
-        lost = is_blind(near, loop_speed(tree, qd), h)
-        ahead = extrapolated(past.differences, past.known)
-        a = sc.where(lost, ahead, a)
-        differences, w = updated(a, past.differences), weights(MEMORY + 1, Fraction(0), Fraction(1))
-        ahead, ahead_qd = coasted(tree, q, qd, differences, past.known + 1.0, w, h)
-        ahead, correction = closed_twice(tree, ahead)
-        unknown = sc.logical_and(blind, past.known < LEAST_KNOWN)
-        q_next = sc.where(blind, ahead, moved.q)
-        qd_next = sc.where(blind, projected(tree, ahead, ahead_qd), moved.qd)
-        size = sc.where(unknown, np.inf, sc.where(blind, correction, moved.correction))
-        known = sc.minimum(past.known + 1.0, float(MEMORY))
-        memory = Past(differences[:MEMORY], known, held, memory[:0]).vector()
-        # stages beyond a singular configuration may be no numbers: what forces did follows from both ends
-        powers = joint_forces(system.drive, q, qd, u) @ qd + joint_forces(system.drive, q_next, qd_next, u) @ qd_next
-        work = sc.where(blind, (0.5 * h) * powers, moved.work)
-        return moved._replace(q=q_next, qd=qd_next, memory=memory, correction=size, work=work)
+        return Moved(end[:nq], end[nq:both], memory, worst, nearest, work, {})
 
 
-class Stage(NamedTuple):
-    """The end of one classical step."""
+class Part(NamedTuple):
+    """The end of one classical step; `known` are differences of the acceleration, and their number."""
 
     q: Array
     qd: Array
     correction: Any
+    known: Array
     nearness: Any
     work: Any
 
 
-def runge_kutta(tree: ClusterTree, drive: Drive, q: Array, qd: Array, u: Array, h: Any) -> Stage:
-    """(q, qd) after the classical step of order 4, closed; what forces did, by the same rule."""
+def runge_kutta(system: System, q: Array, qd: Array, known: Array, u: Array, h: Any) -> Part:
+    """(q, qd) after the classical step of order 4, closed; what forces did, by the same rule.
+
+    Where accelerations on the way are lost to rounding the steps before, of which differences are `known`, lead on.
+    """
+    tree, drive = system.tree, system.drive
 
     def ahead(k: tuple[Array, Array], part: float) -> tuple[Array, Array]:
         return q + (part * h) * k[0], qd + (part * h) * k[1]
@@ -121,8 +103,44 @@ def runge_kutta(tree: ClusterTree, drive: Drive, q: Array, qd: Array, u: Array, 
     k3, r3 = state_rate(tree, drive, x3, u)
     x4 = ahead(k3, 1.0)
     k4, r4 = state_rate(tree, drive, x4, u)
-    q, qd = (x + (h / 6.0) * (a + 2.0 * (b + c) + d) for x, a, b, c, d in zip(x1, k1, k2, k3, k4, strict=True))
-    q, correction = closed_twice(tree, tree.top.normalized(q))
+    plain = tuple(x + (h / 6.0) * (a + 2.0 * (b + c) + d) for x, a, b, c, d in zip(x1, k1, k2, k3, k4, strict=True))
     near = sc.minimum(sc.minimum(r1, r2), sc.minimum(r3, r4))
     work = (h / 6.0) * (power(x1) + 2.0 * (power(x2) + power(x3)) + power(x4))
-    return Stage(q, projected(tree, q, qd), correction, near, work)
+    if not len(known):
+        return Part(*_closed(tree, *plain), known, near, work)
+    way = _Way.of(system, x1, k1[1][system.drivers], r1, known, h)
+    blind = is_blind(near, way.speed, h)
+    q, qd, correction = _closed(tree, *(sc.where(blind, a, b) for a, b in zip(way.end, plain, strict=True)))
+    correction = sc.where(sc.logical_and(blind, way.unknown), np.inf, correction)
+    # stages beyond a singular configuration may be no numbers: what forces did follows from both ends
+    work = sc.where(blind, (0.5 * h) * (power(x1) + power((q, qd))), work)
+    return Part(q, qd, correction, way.known, near, work)
+
+
+def _closed(tree: ClusterTree, q: Array, qd: Array) -> tuple[Array, Array, Any]:
+    """The closed state nearest to (q, qd), and how far q was moved."""
+    q, correction = closed_twice(tree, tree.top.normalized(q))
+    return q, projected(tree, q, qd), correction
+
+
+class _Way(NamedTuple):
+    """Where the accelerations of the steps before lead: the end of a step, differences known there, at which speed.
+
+    `unknown` says that too few are known for that.
+    """
+
+    end: tuple[Array, Array]
+    known: Array
+    speed: Any
+    unknown: Any
+
+    @staticmethod
+    def of(system: System, x: tuple[Array, Array], a: Array, near: Any, known: Array, h: Any) -> _Way:
+        """From the state x, with the acceleration a of its drivers, which is lost where x is too near."""
+        speed, count, n = loop_speed(system.tree, x[1]), known[-1], len(a)
+        before = [known[k * n : (k + 1) * n] for k in range(MEMORY)]
+        a = sc.where(is_blind(near, speed, h), extrapolated(before, count), a)
+        differences, w = updated(a, before), weights(MEMORY + 1, Fraction(0), Fraction(1))
+        end = coasted(system.tree, *x, differences, count + 1.0, w, h)
+        now = np.array([*np.concatenate(differences[:MEMORY]), sc.minimum(count + 1.0, float(MEMORY))])
+        return _Way(end, now, speed, count < LEAST_KNOWN)
