@@ -292,3 +292,20 @@ def test_clusters_take_no_more_operations_than_measured(name, counts):
 def test_operations_grow_linearly_where_depth_is_bounded(quantity):
     counts = [operations(comb(n), quantity) for n in range(3, 8)]  # the first legs add to constants
     assert np.all(np.diff(counts, 2) == 0), counts
+
+
+@pytest.mark.parametrize("backend", ["kernel", "numpy"])
+def test_without_mass_there_is_no_centre_of_mass(backend):
+    """Nor anything about it; a mass that was left open may still come."""
+    b = kl.Builder("ghost")
+    b.body("rotor", axis="z", armature=0.1)
+    robot, q, v = b.build(backend=backend), np.zeros(1), np.ones(1)
+    asked = [robot.center_of_mass, robot.center_of_mass_jacobian, robot.centroidal_momentum_matrix]
+    calls = [lambda f=f: f(q) for f in asked]
+    calls += [lambda f=f: f(q, v) for f in (robot.centroidal_momentum, robot.centroidal_momentum_bias)]
+    for call in calls:
+        with pytest.raises(kl.ModelError, match=r"masses of 'ghost' add up to 0 kg.*give one of its bodies a mass"):
+            call()
+    assert robot.momentum(q, v).tolist() == [0.0] * 6 and robot.forward_dynamics(q, v, v) == 10.0
+    left_open = robot.compile("center_of_mass", parameters=["rotor.mass"])
+    assert left_open(q, np.array([2.0])).tolist() == [0.0] * 3

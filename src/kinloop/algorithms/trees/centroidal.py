@@ -19,6 +19,7 @@ import numpy as np
 
 from kinloop.algorithms.trees.body_forces import body_bias
 from kinloop.algorithms.trees.cluster_rnea import joint_wrenches
+from kinloop.algorithms.trees.energy import check_mass
 from kinloop.algorithms.trees.kinematics import Motion, body_accelerations, motion, still, world_acceleration
 from kinloop.clusters import ClusterTree
 from kinloop.linear import join, total
@@ -42,6 +43,7 @@ def carried(top: Topology, T: Sequence[Transform], as_parts: bool) -> Carried:
         if (parent := top.parent[i]) >= 0:
             m[parent] = m[parent] + m[i]
     unit = sum(x for x, parent in zip(m, top.parent, strict=True) if parent < 0) if as_parts else 1.0
+    check_mass(top, unit)
     m, masses = np.array(m) / unit, np.array(top.mass) / unit
     parts = [[x * at] for x, at in zip(masses, top.com, strict=True)]
     h, world = [x[0] for x in parts], [np.zeros(3)]

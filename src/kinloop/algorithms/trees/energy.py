@@ -12,7 +12,9 @@ from kinloop.algorithms.trees.cluster_rnea import joint_wrenches
 from kinloop.algorithms.trees.derivatives import on_symbols
 from kinloop.algorithms.trees.kinematics import Motion, motion, world_poses
 from kinloop.clusters import ClusterTree
+from kinloop.errors import ModelError
 from kinloop.linear import join
+from kinloop.model.topology import Topology
 from kinloop.scalar import Array
 from kinloop.spatial import cross_motion
 
@@ -35,8 +37,19 @@ def center_of_mass(tree: ClusterTree, q: Array) -> Array:
     moment = np.zeros(3)
     for mass, at, T in zip(top.mass, top.com, world_poses(top, q), strict=True):
         moment = moment + mass * (T.p + T.R @ at)
-    com: Array = moment / sum(top.mass)
+    whole = sum(top.mass)
+    check_mass(top, whole)
+    com: Array = moment / whole
     return com
+
+
+def check_mass(top: Topology, whole: Any) -> None:
+    """Refuse a robot without any mass [kg], which has no centre of mass; a mass that was left open may be anything."""
+    if not isinstance(whole, sc.Symbol) and not whole > 0.0:
+        raise ModelError(
+            f"the masses of {top.mechanism.name!r} add up to {whole:g} kg, and without mass there is no centre of it; "
+            "give one of its bodies a mass above zero"
+        )
 
 
 def potential_energy(tree: ClusterTree, q: Array) -> Any:
