@@ -53,13 +53,23 @@ def test_ready_arrays_give_what_the_kernel_gives(kernel):
     assert not other.calls
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 8, 31, 32, 33, 36, 70])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 8, 9, 15, 31, 32, 33, 36, 70, 150])
 def test_every_number_is_looked_at(n):
-    """Whatever its place: beyond a limit or not finite among the inputs, not finite among the outputs."""
+    """Wherever it lies: beyond a limit or not finite among the inputs, not finite among the outputs."""
     kernel, other = make(lambda x: {"y": x * 1e300}, x=n), Other()
     fast = kernel.guarded(other, [1e100])
     x = np.full(n, 1e5)
     assert fast(x).tobytes() == kernel(x).tobytes()
+    memory = np.full(n + 8, 1e5)
+    for shift in range(8):
+        memory[:] = np.nan  # beside it nothing is looked at
+        here = memory[shift : shift + n]
+        here[:] = 1e5
+        assert isinstance(fast(here), np.ndarray) and not other.calls
+        for k in range(n):
+            here[k] = np.inf
+            assert fast(here) == "other" and other.calls.pop()
+            here[k] = 1e5
     for k in range(n):
         for good in (1e8, -1e8, 0.0, 5e-324):
             x[k] = good

@@ -23,5 +23,6 @@ How it is reached:
 - `batch_loop`: all batch rows;
 - `iteration_loop`: many steps of each row;
 - `builtin_wrapper`, `argument_checks`: the C function of a CPython builtin, and its checks of ndarrays;
-- `guarded_call`: the C function of a builtin that computes only what is beyond doubt.
+- `guarded_call`, `number_checks`: the C function of a builtin that computes only what is beyond doubt, and its checks
+  of numbers.
 """

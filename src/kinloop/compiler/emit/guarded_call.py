@@ -10,8 +10,6 @@ calls @rows. `self` is a tuple of these two callables and of an array of words (
 
 from __future__ import annotations
 
-import functools
-
 from kinloop.compiler.abi import (
     BLOCK,
     DATA,
@@ -27,12 +25,12 @@ from kinloop.compiler.abi import (
 from kinloop.compiler.emit.argument_checks import INPUT, PARAMETERS, Argument
 from kinloop.compiler.emit.array_table import ENTRY
 from kinloop.compiler.emit.ir import LIKELY, Module, Value, Writer
-from kinloop.compiler.emit.lane_arithmetic import LaneArithmetic, any_lane, declare_intrinsics
+from kinloop.compiler.emit.lane_arithmetic import declare_intrinsics
+from kinloop.compiler.emit.number_checks import write_finite, write_within
 from kinloop.compiler.emit.vector_type import Vector
 
 _DTYPE, _SIZE = "float64", 8
 _ROWS = ("i64 %start", "i64 %stop", "ptr %words", "ptr %table", "ptr %memory")  # of @rows
-_SUMS = 8  # side by side in @finite and @within: as many additions as a processor has under way
 
 
 def guard_text(width: int, fma: bool) -> str:
@@ -49,8 +47,8 @@ def guard_text(width: int, fma: bool) -> str:
     module.declare("i32", symbol("PyTuple_SetItem"), "ptr", "i64", "ptr")
     module.declare("void", symbol("Py_IncRef"), "ptr")
     module.declare("void", symbol("Py_DecRef"), "ptr")
-    _write_within(module, block)
-    _write_finite(module, block, fma)
+    write_within(module, block)
+    write_finite(module, block, fma)
     with module.function("i64", "rows", *_ROWS, public=True) as w:
         _GuardedRows(w, "%words").write()
     with module.function("ptr", "guarded", *PARAMETERS, public=True) as w:
@@ -278,58 +276,3 @@ class _GuardedCall(_Words):
         with w.count(0, self.shown) as k:
             w.call("i32", symbol("PyTuple_SetItem"), f"ptr {result}", f"i64 {k.index}", f"ptr {self._made(k.index)}")
         w.ret("ptr", result)
-
-
-def _write_within(module: Module, block: Vector) -> None:
-    """@within(numbers, count, limit): whether no number is nan or larger than a limit, up to its sign."""
-    W, T, R = block.width, block.type, block.real
-    with module.function("i1", "within", "ptr %numbers", "i64 %n", f"{R} %limit") as w:
-        first = w.new(f"insertelement {T} poison, {R} %limit, i32 0")
-        limits = w.new(f"shufflevector {T} {first}, {T} poison, <{W} x i32> zeroinitializer")
-        many, whole = w.integer("and", "%n", -_SUMS * W), w.integer("and", "%n", -W)
-        with w.count(0, many, _SUMS * W, [(block.bits, "zeroinitializer")]) as runs:
-            at = [w.integer("add", runs.index, W * k) for k in range(_SUMS)]
-            beyond = functools.reduce(
-                lambda a, b: w.integer("or", a, b, block.bits), [_beyond(w, block, k, limits) for k in at]
-            )
-            runs.following = [w.integer("or", runs.carried[0], beyond, block.bits)]
-        with w.count(many, whole, W, [(block.bits, str(runs.results[0]))]) as blocks:
-            beyond = _beyond(w, block, blocks.index, limits)
-            blocks.following = [w.integer("or", blocks.carried[0], beyond, block.bits)]
-        some = any_lane(w, block, w.new(f"icmp ne {block.bits} {blocks.results[0]}, zeroinitializer"))
-        one = block.one_lane()
-        with w.count(whole, "%n", carry=[(one.bits, w.new(f"sext i1 {some} to {one.bits}"))]) as single:
-            beyond = _beyond(w, one, single.index, "%limit")
-            single.following = [w.integer("or", single.carried[0], beyond, one.bits)]
-        w.ret("i1", w.compare("eq", single.results[0], 0, one.bits))
-
-
-def _beyond(w: Writer, vector: Vector, index: str, limit: str) -> str:
-    """All bits set in lanes where one of %numbers is nan or beyond the limit."""
-    T = vector.type
-    x = w.load(T, w.offset("%numbers", index, vector.real), vector.real_size)
-    size = w.call(T, f"llvm.fabs.{vector.suffix}", f"{T} {x}")
-    return w.new(f"sext {vector.truth} {w.new(f'fcmp ugt {T} {size}, {limit}')} to {vector.bits}")
-
-
-def _write_finite(module: Module, block: Vector, fma: bool) -> None:
-    """@finite(numbers, count): whether all numbers are. Sums of 0 x stay 0 then; several of them wait less for each."""
-    with module.function("i1", "finite", "ptr %numbers", "i64 %n") as w:
-        whole = w.integer("and", "%n", -_SUMS * block.width)
-        with w.count(0, whole, _SUMS * block.width, [(block.type, block.const(0.0))] * _SUMS) as blocks:
-            at = [w.integer("add", blocks.index, block.width * k) for k in range(_SUMS)]
-            blocks.following = [_add_nothing(w, block, x, k, fma) for x, k in zip(blocks.carried, at, strict=True)]
-        total = functools.reduce(LaneArithmetic(w, block, fma).add, map(str, blocks.results))
-        some = any_lane(w, block, w.new(f"fcmp uno {block.type} {total}, zeroinitializer"))
-        one = block.one_lane()
-        with w.count(whole, "%n", carry=[("i1", some)]) as single:
-            x = _add_nothing(w, one, one.const(0.0), single.index, fma)
-            bad = w.new(f"fcmp uno {one.type} {x}, 0.0")
-            single.following = [w.integer("or", single.carried[0], bad, "i1")]
-        w.ret("i1", w.integer("xor", single.results[0], "true", "i1"))
-
-
-def _add_nothing(w: Writer, vector: Vector, total: str, index: str, fma: bool) -> str:
-    """A sum and 0 times a number: nan if that is not finite."""
-    x = w.load(vector.type, w.offset("%numbers", index, vector.real), vector.real_size)
-    return LaneArithmetic(w, vector, fma).fma(x, vector.const(0.0), total)
