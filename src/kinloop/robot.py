@@ -63,7 +63,8 @@ class Robot(RobotDerivatives):
         self.kernels = Kernels(tree, backend)
         self._states = StateCheck(self.kernels, check)
         self._door = FrontDoor(self.kernels, self._states)
-        self._answers, self._by = self._door.answers, self._door.by
+        self._answers = self._several = self._door.answers
+        self._by, self._of_frames, self._several_of_frames = self._door.by, self._door.of_frames, self._door.of_frames
         self._random = RandomStates(self.kernels)
         self._configurations = Configurations(self.kernels, self._states)
         self._configured, self._durations = self._configurations.answers, self._configurations.durations
@@ -189,13 +190,13 @@ class Robot(RobotDerivatives):
     def inverse_osim(self, q: ArrayLike, frames: Sequence[str], method: str | None = None) -> Array:
         """J M^-1 J^T (6 m, 6 m) of the named frames, each in its own axes, angular first."""
         if method is None:
-            return self._door.of_frames("inverse_osim", frames)(q)
+            return self._of_frames("inverse_osim", frames)(q)
         return self._by("inverse_osim", (q,), method, None, frames)
 
     def force_response(self, q: ArrayLike, frame: str, f: ArrayLike) -> tuple[Array, Array]:
         """What a wrench f on a frame does: the acceleration M^-1 J^T f and the compliance f^T J M^-1 J^T f."""
-        a, compliance = self._door.of_frames("force_response", frame)(q, f)
-        return a, compliance
+        found: tuple[Array, Array] = self._several_of_frames("force_response", frame)(q, f)
+        return found
 
     def constrained_dynamics(
         self,

@@ -39,9 +39,9 @@ class RobotDerivatives(RobotKinematics):
     ) -> tuple[Array, Array, Array]:
         """da/dq, da/dv, da/dtau in the tangent space: loops stay closed, the other arguments are held."""
         if method is None and f_ext is None:
-            da_dq, da_dv, da_dtau = self._answers["forward_dynamics_derivatives"](q, v, tau)
-        else:
-            da_dq, da_dv, da_dtau = self._by("forward_dynamics_derivatives", (q, v, tau), method, f_ext)
+            found: tuple[Array, Array, Array] = self._several["forward_dynamics_derivatives"](q, v, tau)
+            return found
+        da_dq, da_dv, da_dtau = self._by("forward_dynamics_derivatives", (q, v, tau), method, f_ext)
         return da_dq, da_dv, da_dtau
 
     def inverse_dynamics_derivatives(
@@ -49,9 +49,9 @@ class RobotDerivatives(RobotKinematics):
     ) -> tuple[Array, Array, Array]:
         """dtau/dq, dtau/dv, dtau/da = M in the tangent space; f_ext turns with its body."""
         if method is None and f_ext is None:
-            dtau_dq, dtau_dv, dtau_da = self._answers["inverse_dynamics_derivatives"](q, v, a)
-        else:
-            dtau_dq, dtau_dv, dtau_da = self._by("inverse_dynamics_derivatives", (q, v, a), method, f_ext)
+            found: tuple[Array, Array, Array] = self._several["inverse_dynamics_derivatives"](q, v, a)
+            return found
+        dtau_dq, dtau_dv, dtau_da = self._by("inverse_dynamics_derivatives", (q, v, a), method, f_ext)
         return dtau_dq, dtau_dv, dtau_da
 
     def constrained_dynamics_derivatives(
@@ -119,26 +119,27 @@ class RobotDerivatives(RobotKinematics):
 
     def kinetic_energy_gradient(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """dT/dq and dT/dv = M v; the gradient of the potential energy is `gravity_force`."""
-        dT_dq, dT_dv = self._answers["kinetic_energy_gradient"](q, v)
-        return dT_dq, dT_dv
+        found: tuple[Array, Array] = self._several["kinetic_energy_gradient"](q, v)
+        return found
 
     def frame_hessian(self, q: ArrayLike, frame: str, axes: str = "body") -> Array:
         """dJ/dq (6, nv, nv): [:, j, k] is the change of column j of the frame's Jacobian along coordinate k."""
-        return self._door.of_frames("frame_hessian", frame, axes)(q)
+        return self._of_frames("frame_hessian", frame, axes)(q)
 
     def frame_velocity_derivatives(
         self, q: ArrayLike, v: ArrayLike, frame: str, axes: str = "body"
     ) -> tuple[Array, Array]:
         """Derivatives of `frame_velocity` with respect to q and v, each (6, nv); the second is J."""
-        dvelocity_dq, dvelocity_dv = self._door.of_frames("frame_velocity_derivatives", frame, axes)(q, v)
-        return dvelocity_dq, dvelocity_dv
+        found: tuple[Array, Array] = self._several_of_frames("frame_velocity_derivatives", frame, axes)(q, v)
+        return found
 
     def frame_acceleration_derivatives(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: str, axes: str = "body"
     ) -> tuple[Array, Array, Array]:
         """Derivatives of `frame_acceleration` with respect to q, v and a, each (6, nv); the last is J."""
-        along_q, along_v, along_a = self._door.of_frames("frame_acceleration_derivatives", frame, axes)(q, v, a)
-        return along_q, along_v, along_a
+        of_frame = self._several_of_frames("frame_acceleration_derivatives", frame, axes)
+        found: tuple[Array, Array, Array] = of_frame(q, v, a)
+        return found
 
     # --- numbers of bodies and joints
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kinloop.front_door import FrontDoor
 from kinloop.inputs import checked
@@ -19,7 +19,10 @@ class RobotKinematics(RobotStructure):
 
     _door: FrontDoor
     _answers: dict[str, Callable[..., Array]]
+    _several: dict[str, Callable[..., Any]]  # the same, where there are several outputs
     _by: Callable[..., Array]
+    _of_frames: Callable[..., Callable[..., Array]]
+    _several_of_frames: Callable[..., Callable[..., Any]]  # the same, where there are several outputs
 
     def spanning_velocity(self, q: ArrayLike, v: ArrayLike) -> Array:
         """qd = G v: velocities of all spanning-tree joints."""
@@ -71,29 +74,29 @@ class RobotKinematics(RobotStructure):
 
     def frame_pose(self, q: ArrayLike, frame: str) -> Array:
         """Pose of a frame in the world, as a 4x4 matrix."""
-        return self._door.of_frames("frame_pose", frame)(q)
+        return self._of_frames("frame_pose", frame)(q)
 
     # Quantities of a frame are in its own axes, or with axes="world" in the world's; linear parts are its origin's.
 
     def frame_jacobian(self, q: ArrayLike, frame: str, axes: str = "body") -> Array:
         """J (6, nv): twist of a frame, angular first, in its own axes or the world's, per unit of v."""
-        return self._door.of_frames("frame_jacobian", frame, axes)(q)
+        return self._of_frames("frame_jacobian", frame, axes)(q)
 
     def frame_jacobian_rate(self, q: ArrayLike, v: ArrayLike, frame: str, axes: str = "body") -> Array:
         """dJ/dt (6, nv)."""
-        return self._door.of_frames("frame_jacobian_rate", frame, axes)(q, v)
+        return self._of_frames("frame_jacobian_rate", frame, axes)(q, v)
 
     def frame_velocity(self, q: ArrayLike, v: ArrayLike, frame: str, axes: str = "body") -> Array:
         """Twist of a frame, J v, in its own axes or the world's [rad/s, m/s]."""
-        return self._door.of_frames("frame_velocity", frame, axes)(q, v)
+        return self._of_frames("frame_velocity", frame, axes)(q, v)
 
     def frame_bias_acceleration(self, q: ArrayLike, v: ArrayLike, frame: str, axes: str = "body") -> Array:
         """dJ/dt v: `frame_acceleration` at zero independent acceleration."""
-        return self._door.of_frames("frame_bias_acceleration", frame, axes)(q, v)
+        return self._of_frames("frame_bias_acceleration", frame, axes)(q, v)
 
     def frame_acceleration(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: str, axes: str = "body") -> Array:
         """J a + dJ/dt v: rate of the numbers of the frame's twist in the same axes [rad/s^2, m/s^2].
 
         In its own axes that is the spatial acceleration, in the world's the acceleration of its origin.
         """
-        return self._door.of_frames("frame_acceleration", frame, axes)(q, v, a)
+        return self._of_frames("frame_acceleration", frame, axes)(q, v, a)
