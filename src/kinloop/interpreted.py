@@ -78,8 +78,8 @@ class Interpreted:
         return InterpretedStepping(arrays, dict(feedback), {}, {})
 
     def advance(
-        self, stepping: InterpretedStepping, steps: int, every: int = 1, threads: int | None = None
-    ) -> None:  # fmt: skip
+        self, stepping: InterpretedStepping, steps: int, every: int = 1, threads: int | None = None, first: None = None
+    ) -> int:
         """Steps of a batch on its own arrays, as `Kernel.advance` takes them."""
         given = stepping.arrays | stepping.tables
         out = self.iterate(
@@ -87,8 +87,9 @@ class Interpreted:
         )
         for name, after in stepping.feedback.items():
             stepping.arrays[name][:] = out[after]
-        for name, (x, first) in stepping.records.items():
-            x[:, first : first + steps // every] = out[name]
+        for name, (x, begin) in stepping.records.items():
+            x[:, begin : begin + steps // every] = out[name]
+        return -1
 
 
 class InterpretedStepping(NamedTuple):

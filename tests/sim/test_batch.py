@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import kinloop as kl
+from kinloop.errors import NonFiniteInput
 from kinloop.sim import Simulator, Status
 from kinloop.sim import batch as batch_module
 from kinloop.sim.reasons import judge
@@ -99,6 +100,32 @@ def test_batch_rows_are_bitwise_those_of_single_runs():
         for name in ("q", "v", "qd"):
             assert np.array_equal(batch[name][k], one[name])
         assert np.array_equal(batch.final.q[k], one.final.q[0])
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rows_that_begin_find_their_past_before_they_step(threads):
+    """In the thread that takes their steps, under their first controls; rows that are too fast for a past have none."""
+    robot, q, v = started("rocker_joint")
+    sim = Simulator(robot, 1e-3)
+    state = sim.state(q, v * np.where(np.arange(20) % 7 == 3, 100.0, 0.5)[:, None])
+    u = np.random.default_rng(0).normal(size=(20, 3, sim.nu))
+    together = sim.rollout(state=state, controls=u, steps=3, threads=threads).final
+    lost = sim.engine.start(state.q, state.qd, u[:, 0], np.full((20, 1), sim.dt))[1][:, 0]
+    assert lost.tolist() == [float(k % 7 == 3) for k in range(20)]
+    for k in range(20):
+        alone = sim.rollout(state=sim.state(state.q[k], qd=state.qd[k]), controls=u[[k]], steps=3).final
+        for a, b in zip(alone.arrays(), together.arrays(), strict=True):
+            assert a.tobytes() == b[[k]].tobytes()
+
+
+def test_a_row_that_is_no_number_is_named_whoever_finds_it():
+    sim, state = swinging(40)
+    state.q[17, 1] = state.q[33, 0] = np.nan
+    for threads in (1, 2, 3):
+        with pytest.raises(NonFiniteInput, match="is nan at index 1 in row 17"):
+            sim.rollout(state=state, steps=5, threads=threads)
+    state.q[:] = sim.robot.close(sim.robot.neutral())
+    assert sim.rollout(state=state, steps=5, threads=2).final.ok.all(), "the simulator goes on"
 
 
 def test_a_diverged_row_is_frozen_and_touches_no_other():

@@ -16,7 +16,7 @@ from kinloop.compiler.run.arguments import non_finite, read_call
 from kinloop.compiler.run.host import host
 from kinloop.compiler.run.iteration import IterationReader, Stepping
 from kinloop.compiler.run.threads import threads_for
-from kinloop.compiler.run.variant import Variant
+from kinloop.compiler.run.variant import First, Variant
 from kinloop.compiler.signature import Signature
 from kinloop.errors import MethodError
 from kinloop.progress import working
@@ -140,9 +140,15 @@ class Core:
         variant.iterate(iteration, threads_for(threads, iteration.rows * steps * self.work))
         return iteration.finish()
 
-    def advance(self, stepping: Stepping, steps: int, every: int, threads: int | None) -> None:
+    def over(self, args: tuple[Any, ...]) -> First:
+        """What computes rows a to b of a call with all of its outputs; see `Kernel.over`."""
+        call = read_call(self.signature, args, None)
+        assert all(made is wanted for made, wanted in zip(call.outputs, call.results, strict=True))
+        return self.variant(self.lanes).over(call)
+
+    def advance(self, stepping: Stepping, steps: int, every: int, threads: int | None, first: First | None) -> int:
         """Steps of a batch on arrays that stay where they are."""
         rows = stepping.rows
-        self.variant(1 if rows == 1 else self.lanes).step(
-            stepping, steps, every, threads_for(threads, rows * steps * self.work)
+        return self.variant(1 if rows == 1 else self.lanes).step(
+            stepping, steps, every, threads_for(threads, rows * steps * self.work), first
         )

@@ -13,6 +13,7 @@ from kinloop.compiler.core import Core
 from kinloop.compiler.guards import Code, Guard, guarded
 from kinloop.compiler.run import builtin
 from kinloop.compiler.run.iteration import Stepping
+from kinloop.compiler.run.variant import First
 from kinloop.compiler.signature import Signature
 from kinloop.scalar import Function
 
@@ -66,9 +67,22 @@ class Kernel:
         """Arrays of inputs for so many rows, on which `advance` takes steps; `feedback` is as in `iterate`."""
         return Stepping(self._core.signature, rows, feedback)
 
-    def advance(self, stepping: Stepping, steps: int, every: int = 1, threads: int | None = None) -> None:
-        """Steps of a batch on its own arrays, with records every `every` steps: `iterate` for who calls it often."""
-        self._core.advance(stepping, steps, every, threads)
+    def advance(
+        self, stepping: Stepping, steps: int, every: int = 1, threads: int | None = None, first: First | None = None
+    ) -> int:
+        """Steps of a batch on its own arrays, with records every `every` steps: `iterate` for who calls it often.
+
+        Before rows a to b take steps, the thread that takes them calls `first(a, b)`. It says -1, or the first row that
+        it cannot do, and then these rows stay. The first row that could not be done, or -1.
+        """
+        return self._core.advance(stepping, steps, every, threads, first)
+
+    def over(self, *args: np.ndarray) -> First:
+        """What computes rows a to b of inputs and outputs that stay where they are, as `advance` calls it `first`.
+
+        It cannot do rows that are not finite.
+        """
+        return self._core.over(args)
 
     def __repr__(self) -> str:
         s = self._core.signature

@@ -22,6 +22,7 @@ from kinloop.sim.stepper import StepState
 from kinloop.sim.watch import BEGINNING, Watch
 
 if TYPE_CHECKING:
+    from kinloop.compiler.run.variant import First
     from kinloop.sim.recorder import Recorder
 
 MOST_PARTS = 2**15
@@ -49,7 +50,7 @@ class Batch:
         self.engine, self.dt, self.nu = engine, dt, len(engine.system.drive.motors)
         self.began, self.made_by = state.t, state.made_by
         self._places = engine.places(rows)
-        self._given, self.state, self.watch = self._places
+        self._given, self.state, self.watch = self._places.stepping, self._places.state, self._places.watch
         for mine, x in zip(self.state, (state.q, state.qd, BEGINNING, state.memory), strict=True):
             mine[:] = x
         self.reasons = [""] * rows
@@ -76,11 +77,10 @@ class Batch:
     def advance(self, u: Array, start: int, n: int, recorder: Recorder, threads: int | None) -> None:
         """Bring every row from step `start` n steps further under u (B or 1, n or 1, nu)."""
         self.until.fill(start + n)
-        if not self._spaced:
-            self._begin(u, threads)
+        first = None if self._spaced else self._begin(u, threads)
         if not self._whole:
             self._hold_back()
-        self._advance_all(u, start, n, recorder, threads)
+        self._advance_all(u, start, n, recorder, threads, first)
         if all_are(RUNNING, self.watch.status):
             return
         while len(waiting := np.flatnonzero(self.watch.has(Status.TOO_LONG))):
@@ -102,18 +102,24 @@ class Batch:
         """Controls (B or 1, ...) as those of every row (B, ...)."""
         return u if len(u) == len(self) else np.broadcast_to(u, (len(self), *u.shape[1:]))
 
-    def _begin(self, u: Array, threads: int | None) -> None:
-        """Let rows that have no past remember what it would have been under controls u (B or 1, n or 1, nu)."""
+    def _begin(self, u: Array, threads: int | None) -> First | None:
+        """Let rows that have no past remember what it would have been under controls u (B or 1, n or 1, nu).
+
+        Where that is all rows of a batch, this is left to who takes their steps: what it has to do first.
+        """
         if self.engine.start is None:
-            return
+            return None
         memory = self.state.memory
         blank = ~np.any(memory, axis=1) if memory.any() else True
         new = np.flatnonzero(blank & self.watch.has(Status.RUNNING))
+        if len(new) == len(self) and (remember := self.engine.remembering(self._places)) is not None:
+            return remember
         first = self._spread(u[:, 0])
         if len(new) == len(self):
             self.state.memory[:] = self._remembering(self.state, first, self.dt, threads).memory
         elif len(new):
             self.state.memory[new] = self._remembering(self.state.at(new), first[new], self.dt, threads).memory
+        return None
 
     def _remembering(self, state: StepState, u: Array, h: float, threads: int | None) -> StepState:
         """Rows that forget what they remember for what the equations of motion say about the time before."""
@@ -145,19 +151,19 @@ class Batch:
         group = found.ravel()
         return [rows[group == g] for g in range(int(group.max()) + 1)]
 
-    def _advance_all(self, u: Array, start: int, n: int, recorder: Recorder, threads: int | None) -> None:
+    def _advance_all(
+        self, u: Array, start: int, n: int, recorder: Recorder, threads: int | None, first: First | None
+    ) -> None:
         """Bring all rows n steps further, or to where the kernel stops them, on their own arrays."""
-        if not self._spaced:
+        if not self._spaced and first is None:
             self.engine.respace(self.state, self.dt)
-            self._spaced = True
+        self._spaced = True
         self._given.arrays["h"].fill(self.dt)
-        if u.shape[1] == 1:
-            self._given.arrays["u"][:] = u[:, 0]
-            self._given.read_table("u", None)
-        else:
-            self._given.read_table("u", u)
+        self._given.arrays["u"][:] = u[:, 0]
+        self._given.read_table("u", None if u.shape[1] == 1 else u)
         every = recorder.follow(self._given, start, n)
-        self.engine.step.advance(self._given, n, every, threads)
+        if self.engine.step.advance(self._given, n, every, threads, first) >= 0:
+            self._remembering(self.state, self._spread(u[:, 0]), self.dt, threads)  # which says what is wrong
 
     def _advance(self, k: Array, u: Array, start: int, n: int, recorder: Recorder, threads: int | None) -> None:
         """Bring rows k n steps further, or to where the kernel stops them."""

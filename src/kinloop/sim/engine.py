@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from kinloop.algorithms.trees.energy import potential_energy
 from kinloop.clusters.tangent_frame import TangentFrame
 from kinloop.compiler import Kernel
 from kinloop.compiler.run.iteration import Stepping
+from kinloop.compiler.run.variant import First
 from kinloop.errors import MethodError
 from kinloop.interpreted import InterpretedStepping
 from kinloop.kernels import Computed
@@ -33,12 +35,17 @@ FEEDBACK = {name: f"{name}_next" for name in StepState._fields}
 """Inputs of a step kernel that are its outputs of the step before."""
 
 
-class Places(NamedTuple):
-    """Where the batch rows of a simulation lie: their arrays, the states among them, and columns of what is watched."""
+@dataclass
+class Places:
+    """Where the batch rows of a simulation lie: their arrays, the states among them, and columns of what is watched.
+
+    `remember` is what `Engine.remembering` made for them.
+    """
 
     stepping: Stepping | InterpretedStepping
     state: StepState
     watch: Watch
+    remember: First | None = None
 
     @staticmethod
     def of(stepping: Stepping | InterpretedStepping) -> Places:
@@ -156,6 +163,24 @@ class Engine:
             return Places.of(self.step.stepping(rows, FEEDBACK))
         sizes = self._spanning_sizes | {"watch": len(Watch._fields), "memory": self.integrator.memory_size(self.system)}
         return Places.of(InterpretedStepping({n: np.zeros((rows, x)) for n, x in sizes.items()}, {}, {}, {}))
+
+    def remembering(self, places: Places) -> First | None:
+        """What lets rows a to b remember a past under their controls, in any thread; None for one row, or no kernel.
+
+        Rows whose past is lost remember nothing.
+        """
+        if places.remember is None and len(places.state.q) > 1 and isinstance(self.start, Kernel):
+            given, memory, lost = places.stepping.arrays, places.state.memory, np.empty((len(places.state.q), 1))
+            remember = self.start.over(*(given[name] for name in self.start.inputs), memory, lost)
+
+            def first(a: int, b: int) -> int:
+                bad = remember(a, b)
+                if lost[a:b].any():
+                    memory[a:b][lost[a:b, 0] > 0.0] = 0.0
+                return bad
+
+            places.remember = first
+        return places.remember
 
     def take_back(self, places: Places) -> None:
         """Keep arrays that nobody needs any more for the next batch; one set, whoever asks first gets it."""

@@ -100,7 +100,9 @@ class RecordPlan:
             out["energy"] = out["kinetic_energy"] + out["potential_energy"]
         elif self._velocities:
             qd = engine.allowed(*_flat(q, qd)).reshape(qd.shape)
-        out["q"], out["qd"], out["v"] = q, qd, qd if self._free is None else qd[..., self._free]
+        out["q"], out["qd"] = q, qd
+        if "v" in self.names:
+            out["v"] = qd if self._free is None else qd[..., self._free]
         if "loop_error" in self.names:
             out["loop_error"] = self.sim.robot.loop_error(q)
         return {name: out[name] for name in self.names}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,9 @@ from kinloop.compiler.run.iteration import Iteration, Stepping
 from kinloop.compiler.run.library import Library
 from kinloop.compiler.run.threads import run_chunks
 from kinloop.compiler.target import Target
+
+First = Callable[[int, int], int]
+"""What is done with rows a to b before their steps, by the thread that takes them; -1, or a row it cannot do."""
 
 
 class Variant:
@@ -33,11 +36,20 @@ class Variant:
 
     def run(self, call: Call, threads: int) -> int:
         """Compute all rows; the first row with an input that is not finite, or -1."""
+        return run_chunks(self.over(call), call.rows, self.lanes, threads)
+
+    def over(self, call: Call) -> First:
+        """What computes rows a to b of a call and answers as `run` does, in any thread."""
         rows = call.rows
         entries = [x for pair in zip(call.inputs, call.strides, strict=True) for x in (data_address(pair[0]), pair[1])]
         entries += [x for y in call.outputs for x in (data_address(y), y.nbytes // rows)]
         table = (ctypes.c_int64 * len(entries))(*entries)
-        return run_chunks(lambda a, b: self._batch(a, b, table, self._scratch()), rows, self.lanes, threads)
+
+        def chunk(a: int, b: int, kept: Call = call) -> int:  # the arrays of the call stay as long as this does
+            row: int = self._batch(a, b, table, self._scratch())
+            return row
+
+        return chunk
 
     def iterate(self, iteration: Iteration, threads: int) -> None:
         """Take all rows through all steps."""
@@ -45,20 +57,20 @@ class Variant:
         more = (ctypes.c_int64 * len(iteration.more))(*iteration.more)
         self._steps(iteration.rows, table, more, iteration.steps, iteration.every, threads)
 
-    def step(self, stepping: Stepping, steps: int, every: int, threads: int) -> None:
-        """Take all rows through steps, on their own arrays."""
-        self._steps(stepping.rows, stepping.table, stepping.more, steps, every, threads)
+    def step(self, stepping: Stepping, steps: int, every: int, threads: int, first: First | None) -> int:
+        """Take all rows through steps, on their own arrays; the first row that `first` cannot do, or -1."""
+        return self._steps(stepping.rows, stepping.table, stepping.more, steps, every, threads, first)
 
-    def _steps(self, rows: int, table: Any, more: Any, steps: int, every: int, threads: int) -> None:
-        if threads == 1:
-            self._iterate(0, rows, table, self._scratch(), steps, every, more)
-            return
-
+    def _steps(
+        self, rows: int, table: Any, more: Any, steps: int, every: int, threads: int, first: First | None = None
+    ) -> int:
         def chunk(a: int, b: int) -> int:
-            self._iterate(a, b, table, self._scratch(), steps, every, more)
-            return -1
+            bad = -1 if first is None else first(a, b)
+            if bad < 0:
+                self._iterate(a, b, table, self._scratch(), steps, every, more)
+            return bad
 
-        run_chunks(chunk, rows, self.lanes, threads)
+        return chunk(0, rows) if threads == 1 else run_chunks(chunk, rows, self.lanes, threads)
 
     def _scratch(self) -> int:
         """The address of this thread's scratch array, on a cache line."""
