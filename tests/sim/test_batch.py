@@ -112,6 +112,11 @@ def test_rows_that_begin_find_their_past_before_they_step(threads):
     together = sim.rollout(state=state, controls=u, steps=3, threads=threads).final
     lost = sim.engine.start(state.q, state.qd, u[:, 0], np.full((20, 1), sim.dt))[1][:, 0]
     assert lost.tolist() == [float(k % 7 == 3) for k in range(20)]
+    places = sim.engine.places(20)
+    for name, x in (("q", state.q), ("qd", state.qd), ("u", u[:, 0]), ("h", sim.dt), ("memory", 7.0)):
+        places.stepping.arrays[name][:] = x
+    assert sim.engine.remembering(places)(0, 20) == -1
+    assert np.array_equal(np.any(places.state.memory, axis=1), lost == 0.0)
     for k in range(20):
         alone = sim.rollout(state=sim.state(state.q[k], qd=state.qd[k]), controls=u[[k]], steps=3).final
         for a, b in zip(alone.arrays(), together.arrays(), strict=True):

@@ -99,6 +99,24 @@ def test_steps_on_arrays_that_stay_are_those_of_an_iteration(pendulum, rows):
     assert np.array_equal(energy[:, 1:11], whole["energy"]) and not np.any(energy[:, [0, 11]])
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_something_may_be_done_with_rows_before_their_steps(pendulum, threads):
+    """By the thread that takes them; rows with one that it cannot do stay where they are, and the first is named."""
+    double = compile_function(
+        sc.trace(lambda length: {"x": np.array([length[0] * 2.0, 0.0])}, {"length": 1}), cache=False
+    )
+    stepping = pendulum.stepping(64, {"x": "x_next"})
+    x, length = stepping.arrays["x"], stepping.arrays["length"]
+    length[:] = np.linspace(0.5, 1.0, 64)[:, None]
+    first = double.over(length, x)
+    assert pendulum.advance(stepping, 5, threads=threads, first=first) == -1
+    begun = np.column_stack([2.0 * length, np.zeros(64)])
+    assert np.array_equal(x, pendulum.iterate(begun, [0.0], length, steps=5, feedback={"x": "x_next"})["x_next"])
+    length[40] = length[50] = np.nan
+    assert pendulum.advance(stepping, 5, threads=threads, first=first) == 40
+    assert np.array_equal(x[41:50], begun[41:50])
+
+
 def test_one_table_serves_all_rows_and_what_is_not_asked_for_is_not_written(pendulum):
     feedback, controls = {"x": "x_next"}, np.sin(np.arange(20.0))[None, :, None]
     stepping = pendulum.stepping(5, feedback)
