@@ -105,7 +105,7 @@ class Batch:
     def _begin(self, u: Array, threads: int | None) -> First | None:
         """Let rows that have no past remember what it would have been under controls u (B or 1, n or 1, nu).
 
-        Where that is all rows of a batch, this is left to who takes their steps: what it has to do first.
+        Where that is all batch rows, this is left to who takes their steps: what it has to do first.
         """
         if self.engine.start is None:
             return None
