@@ -163,6 +163,10 @@ def test_a_factor_solves_and_inverts_what_a_tree_makes_sparse():
     assert relative(factor.inverse() @ M, np.eye(tree.nv)) <= 1e-12
     for k, b in enumerate(np.eye(tree.nv)):
         assert relative(factor.solve(b), factor.inverse()[:, k]) <= 1e-12
+    many = np.random.default_rng(0).normal(size=(tree.nv, 12)) * (np.arange(12) % 5 < np.arange(tree.nv)[:, None])
+    assert relative(M @ factor.solve(many, -1.0), -many) <= 1e-12
+    assert factor.solve(many[:, :0]).shape == (tree.nv, 0)
+    assert BranchFactor(np.zeros((0, 0)), []).solve(np.zeros((0, 0))).shape == (0, 0)
 
 
 @pytest.mark.parametrize("inverse", [False, True])

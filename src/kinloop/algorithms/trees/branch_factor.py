@@ -13,6 +13,7 @@ with R shared by all columns that leave the branch alone. Derivation: docs/algor
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
+
+ENOUGH = 8  # columns that are solved together at least: they fill a vector register
 
 
 def velocity_parents(tree: ClusterTree) -> list[int]:
@@ -56,21 +59,50 @@ class BranchFactor:
                     self.L[i, j] = self.L[i, j] - gain * self.L[k, j]
                 self.L[k, i] = gain
 
-    def solve(self, b: Array) -> Array:
-        """x (n,) with M x = b."""
-        n, z = len(b), list(b)
-        for k in reversed(range(n)):
-            if not _zero(z[k]):
-                for i in self.paths[k]:
-                    z[i] = z[i] - self.L[k, i] * z[k]
-                z[k] = z[k] * self.inverse_D[k]
-        x = np.full(n, 0.0, dtype=np.result_type(b, self.L))
-        begins = [-1] * n  # where the branch without forces that k belongs to begins
+    def solve(self, b: Array, sign: float = 1.0) -> Array:
+        """x with M x = sign b, for one column (n,) or many (n, columns).
+
+        Columns with forces at the same velocities, as those of a leg are, are solved together, row by row.
+        """
+        if b.ndim == 1:
+            return self.solve(b[:, None], sign)[:, 0]
+        x = np.full(b.shape, 0.0, dtype=np.result_type(b, self.L))
+        forced = self._forced(b)
+        for here in _together(forced):
+            x[:, here] = self._outward(self._inward(sign * b[:, here], forced[:, here]), forced[:, here])
+        return x
+
+    def _forced(self, b: Array) -> Array:
+        """Where D^-1 L^-T b is not zero."""
+        out = np.array([isinstance(x, sc.Symbol) or x != 0 for x in b.flat], dtype=bool).reshape(b.shape)
+        for k in reversed(range(len(b))):
+            out[self.paths[k]] |= out[k]
+        return out
+
+    def _inward(self, b: Array, forced: Array) -> Array:
+        """D^-1 L^-T b."""
+        z, n = b.copy(), len(b)
+        for i in reversed(range(n)):
+            beyond = [k for k in reversed(range(i + 1, n)) if i in self.paths[k]]
+            for here in _alike(forced[[i, *beyond]]):
+                for k in beyond:
+                    if forced[k, here.start]:
+                        z[i, here] = z[i, here] - self.L[k, i] * z[k, here]
+        return np.array(self.inverse_D)[:, None] * z
+
+    def _outward(self, z: Array, forced: Array) -> Array:
+        """L^-1 z; branches where z is zero follow what they hang on."""
+        x, moves = np.full(z.shape, 0.0, dtype=z.dtype), forced.copy()
+        begins = np.full(z.shape, -1)  # where the branch without forces that a row belongs to begins
         for k, p in enumerate(self.parents):
-            if _zero(z[k]):
-                begins[k] = begins[p] if p >= 0 and begins[p] >= 0 else k
-            gains = self._follow(begins[k] if begins[k] >= 0 else k, k)
-            x[k] = _sum(z[k], (gain * x[j] for j, gain in gains.items()))
+            below = begins[p] if p >= 0 else begins[k]
+            begins[k] = np.where(forced[k], -1, np.where(below >= 0, below, k))
+            for here in _alike(np.vstack([begins[k], moves[self.paths[k]]])):
+                begin = int(begins[k, here.start])
+                gains = self._follow(begin if begin >= 0 else k, k)
+                parts = [gain * x[j, here] for j, gain in gains.items() if moves[j, here.start]]
+                moves[k, here] = begin < 0 or len(parts) > 0
+                x[k, here] = _sum(z[k, here] if begin < 0 else 0.0, parts)
         return x
 
     def inverse(self) -> Array:
@@ -78,13 +110,19 @@ class BranchFactor:
         n = len(self.parents)
         X = np.full((n, n), 0.0, dtype=self.L.dtype)
         for k in range(n):
+            follow = np.array([self._apart(k, i) for i in range(k)], dtype=int)
+            for here in _alike(follow[None]):
+                gains = self._follow(int(follow[here.start]), k)
+                row = _sum(0.0, [gain * X[j, here] for j, gain in gains.items()])
+                X[k, here] = X[here, k] = row
             gains = self._follow(k, k)
-            for i in range(k):
-                apart = [j for j in (k, *self.paths[k]) if j != i and j not in self.paths[i] and self.branches[j]]
-                follow = self._follow(apart[-1], k) if apart else gains
-                X[k, i] = X[i, k] = _sum(0.0, (gain * X[j, i] for j, gain in follow.items()))
-            X[k, k] = _sum(self.inverse_D[k], (gain * X[j, k] for j, gain in gains.items()))
+            X[k, k] = _sum(self.inverse_D[k], [gain * X[j, k] for j, gain in gains.items()])
         return X
+
+    def _apart(self, k: int, i: int) -> int:
+        """Where the branch with k, but without i, begins; k itself where i is on its path."""
+        apart = [j for j in (k, *self.paths[k]) if j != i and j not in self.paths[i] and self.branches[j]]
+        return apart[-1] if apart else k
 
     def _follow(self, branch: int, k: int) -> dict[int, Any]:
         """(1): R_kj by j, for the branch that begins at a velocity; those next to the world come first.
@@ -102,8 +140,22 @@ class BranchFactor:
         return self._followed[key]
 
 
-def _zero(x: Any) -> bool:
-    return not isinstance(x, sc.Symbol) and x == 0
+def _together(forced: Array) -> list[Array]:
+    """Columns to be solved together: those with the same forces, with their like until they are enough."""
+    order = np.lexsort(forced) if forced.size else np.arange(0)
+    out: list[list[int]] = [[]]
+    for here in _alike(forced[:, order]):
+        if len(out[-1]) >= ENOUGH:
+            out.append([])
+        out[-1] += order[here].tolist()
+    return [np.array(columns, dtype=int) for columns in out]
+
+
+def _alike(keys: Array) -> list[slice]:
+    """Neighbouring columns that are equal."""
+    changes = np.flatnonzero(np.any(keys[:, 1:] != keys[:, :-1], axis=0)) + 1
+    ends = [0, *changes.tolist(), keys.shape[1]]
+    return [slice(a, b) for a, b in pairwise(ends) if a < b]
 
 
 def _sum(total: Any, parts: Iterable[Any]) -> Any:

@@ -30,12 +30,13 @@ def forward_dynamics_derivatives(
     factor = BranchFactor(mass_matrix(tree, now.kin, now.C, np.dtype(object)), velocity_parents(tree))
     a = factor.solve(tau - bias_of(tree, now))
     found = partials(tree, now, q, v, a, f_ext)
-    along_q, along_v = _base_answers(tree, now.kin, q, v, a)
-    da_dq, da_dv = (np.full((tree.nv, tree.nv), 0.0, dtype=object) for _ in range(2))
-    for k in range(tree.nv):
-        for da, dtau, base in ((da_dq, found.dq, along_q), (da_dv, found.dv, along_v)):
-            da[:, k] = base[k] if k in base else factor.solve(-dtau[:, k])
-    return da_dq, da_dv, factor.inverse()
+    known = _base_answers(tree, now.kin, q, v, a)
+    forces = np.concatenate([found.dq, found.dv], axis=1)
+    forces[:, list(known)] = 0.0
+    da = factor.solve(forces, -1.0)
+    for k, answer in known.items():
+        da[:, k] = answer
+    return da[:, : tree.nv], da[:, tree.nv :], factor.inverse()
 
 
 def bias_of(tree: ClusterTree, now: Moving) -> Array:
@@ -46,20 +47,17 @@ def bias_of(tree: ClusterTree, now: Moving) -> Array:
     return join([e.G.T @ joint[list(c.dofs)] for c, e in zip(tree, kin.embedding, strict=True)])
 
 
-def _base_answers(
-    tree: ClusterTree, kin: Motion, q: Array, v: Array, a: Array
-) -> tuple[dict[int, Array], dict[int, Array]]:
-    """Columns of da/dq and da/dv that free bases answer alone, by number."""
-    along_q: dict[int, Array] = {}
-    along_v: dict[int, Array] = {}
+def _base_answers(tree: ClusterTree, kin: Motion, q: Array, v: Array, a: Array) -> dict[int, Array]:
+    """Columns of da/dq and da/dv, side by side, that free bases answer alone, by number."""
+    out: dict[int, Array] = {}
     for c in tree:
         i, start = c.bodies[0], c.v.start
         if c.parent >= 0 or c.parts or not tree.top.types[i].is_free or np.any(tree.top.armature[list(c.dofs)] != 0):
             continue
         change = cluster_change(tree, c, kin, [], q, v, a)
-        for k in range(6):
-            along_q[start + k], along_v[start + k] = (np.full(tree.nv, 0.0, dtype=object) for _ in range(2))
-            along_q[start + k][c.v], along_v[start + k][c.v] = -change.e[i][:, k], -change.e_v[i][:, k]
-            if k < 3:  # a base that turns faster pulls at what it carries
-                del along_v[start + k]
-    return along_q, along_v
+        answers = {start + k: change.e[i][:, k] for k in range(6)}
+        answers |= {tree.nv + start + k: change.e_v[i][:, k] for k in range(3, 6)}  # one that turns faster pulls at all
+        for k, e in answers.items():
+            out[k] = np.full(tree.nv, 0.0, dtype=object)
+            out[k][c.v] = -e
+    return out
