@@ -11,7 +11,7 @@ from typing import Any
 from kinloop.compiler.emit.kernel_layout import Layout, scratch_bytes
 from kinloop.compiler.emit.kernel_module import module_text
 from kinloop.compiler.plan.planner import make_plan
-from kinloop.compiler.plan.stage_types import Move, Series
+from kinloop.compiler.plan.stage_types import Move, Plan, Series
 from kinloop.compiler.run import builtin
 from kinloop.compiler.run.library import compile_text
 from kinloop.compiler.run.threads import SINGLE_THREAD_WORK
@@ -22,23 +22,30 @@ from kinloop.scalar.tracing import kept_objects
 
 
 class Build:
-    """A function planned for a target; its code for any number of lanes."""
+    """A function and its plans for a target, one for a single state, one for lanes; its code for either."""
 
     def __init__(self, function: Function, operations: dict[str, int], signature: Signature, target: Target) -> None:
         self._operations, self._signature, self._target = operations, signature, target
-        with kept_objects():
-            self._plan = make_plan(function, target.fma)
+        self._function = function
+        self._plans: dict[bool, Plan] = {}
+
+    def _plan(self, lanes: int) -> Plan:
+        one = lanes == 1
+        if one not in self._plans:
+            with kept_objects():
+                self._plans[one] = make_plan(self._function, self._target.fma, one=one)
+        return self._plans[one]
 
     def _layout(self, lanes: int) -> Layout:
         s = self._signature
         sizes, shapes = tuple(s.inputs.values()), tuple(s.outputs.values())
-        together = any(isinstance(stage, Series | Move) for stage in self._plan.stages)
+        together = any(isinstance(stage, Series | Move) for stage in self._plan(lanes).stages)
         return Layout(sizes, shapes, s.dtype, lanes, self._target.lanes(s.dtype), together)
 
     def text(self, lanes: int) -> str:
         """LLVM IR of the code for `lanes` states side by side."""
         rows = SINGLE_THREAD_WORK // max(self._operations["total"], 1) if builtin.usable() else 0
-        return module_text(self._plan, self._layout(lanes), self._target.fma, rows)
+        return module_text(self._plan(lanes), self._layout(lanes), self._target.fma, rows)
 
     def object_code(self, lanes: int) -> tuple[dict[str, Any], bytes]:
         """Metadata, as the cache keeps it, and object code for `lanes` states side by side."""
@@ -50,7 +57,7 @@ class Build:
             "dtype": s.dtype,
             "operations": self._operations,
             "lanes": lanes,
-            "scratch": scratch_bytes(self._plan, self._layout(lanes).vector),
+            "scratch": scratch_bytes(self._plan(lanes), self._layout(lanes).vector),
             "code": len(code),
         }
         return metadata, code

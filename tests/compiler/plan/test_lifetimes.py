@@ -29,7 +29,7 @@ def test_a_value_waits_until_its_last_use_by_another_segment():
 
 def test_a_slot_is_used_again_after_the_last_use():
     new = count(100)
-    home = share_slots(STAGES, last_uses(STAGES, OPERATIONS), {}, lambda: next(new))
+    home = share_slots(STAGES, last_uses(STAGES, OPERATIONS), {}, {}, lambda _: next(new))
     assert set(home) == {1, 2, 3, 5} and home[1] != home[2]
     assert home[3] not in (home[1], home[2])  # computed while both are still read
     assert home[5] in (home[1], home[2]) and next(new) == 103
@@ -37,7 +37,7 @@ def test_a_slot_is_used_again_after_the_last_use():
 
 def test_a_settled_value_keeps_its_slot_to_itself():
     new = count(100)
-    home = share_slots(STAGES, last_uses(STAGES, OPERATIONS), {1: 7}, lambda: next(new))
+    home = share_slots(STAGES, last_uses(STAGES, OPERATIONS), {1: 7}, {}, lambda _: next(new))
     assert home[1] == 7 and 7 not in (home[2], home[3], home[5])
 
 
@@ -58,3 +58,18 @@ def test_no_slot_is_overwritten_while_its_value_is_needed(seed):
                     looked += 1
             holds.update(dict.fromkeys(plan.stores.get(v, ()), v))
     assert looked > 20 and np.max(list(holds)) < plan.slots
+
+
+def test_a_value_of_two_rows_waits_in_one_of_them():
+    stages = [Segment((1, 2)), Segment((3, 4)), Segment((5,)), Segment((6,))]
+    last = {1: 3, 2: 2, 3: 3, 4: 3}
+    waiting = {1: (1, 2), 2: (1, 2), 3: (1, 3, 4), 4: (1, 3, 4)}
+    ends = [0]
+
+    def reserve(count):
+        ends.append(ends[-1] + count)
+        return ends[-2]
+
+    home = share_slots(stages, last, {}, waiting, reserve)
+    assert home[2] == home[1] + 1 and home[4] == home[3] + 1
+    assert len(set(home.values())) == 4 and home[1] < ends[1]

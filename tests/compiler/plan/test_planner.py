@@ -22,7 +22,7 @@ def test_short_segments_change_nothing(monkeypatch):
     q, v = rng.uniform(-1, 1, (21, 4)), rng.uniform(-1, 1, (21, 3))
     whole = compile_function(function, cache=False)(q, v)
     for length in (1, 7, 50):
-        monkeypatch.setattr(build, "make_plan", lambda f, fuse, n=length: make_plan(f, fuse, n))
+        monkeypatch.setattr(build, "make_plan", lambda f, fuse, n=length, **how: make_plan(f, fuse, n, **how))
         for got, want in zip(compile_function(function, cache=False)(q, v), whole, strict=True):
             assert got.tobytes() == want.tobytes()
 

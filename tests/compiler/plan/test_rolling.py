@@ -26,7 +26,7 @@ STRAIGHT, ROLLED = math.inf, 1
 def compiled(function, large, segment=SEGMENT, **options):
     """A kernel whose plan has series from `large` operations on."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "make_plan", lambda f, fuse: make_plan(f, fuse, segment, large))
+        patch.setattr(build, "make_plan", lambda f, fuse, **how: make_plan(f, fuse, segment, large, **how))
         kernel = compile_function(function, cache=False, **options)
         return kernel.compile().compile(batch=True)
 
@@ -141,8 +141,8 @@ def test_steps_of_the_simulator_have_the_same_bits(monkeypatch):
     rollouts, plans = [], []
     for large in (STRAIGHT, ROLLED):
 
-        def planned(function, fuse, large=large):
-            plans.append(make_plan(function, fuse, large=large))
+        def planned(function, fuse, large=large, **how):
+            plans.append(make_plan(function, fuse, large=large, **how))
             return plans[-1]
 
         monkeypatch.setattr(build, "make_plan", planned)

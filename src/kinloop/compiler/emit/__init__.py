@@ -11,6 +11,7 @@ What the kernel computes:
 
 - `stages`: the stages of a plan as functions, loops included;
 - `segment`: straight-line code;
+- `row_segment`: the same for one state, with rows of values in vector registers;
 - `windows`: pointers next to the slots that a segment uses most;
 - `series_loop`: code that is run time after time, with tables;
 - `sincos`: sines and cosines;

@@ -10,6 +10,7 @@ from kinloop.compiler.emit.iteration_loop import write_iterate
 from kinloop.compiler.emit.kernel_layout import Layout, scratch_bytes
 from kinloop.compiler.emit.lane_arithmetic import declare_intrinsics
 from kinloop.compiler.emit.lane_transfer import write_transfers
+from kinloop.compiler.emit.row_segment import row_vectors
 from kinloop.compiler.emit.stages import write_stages
 from kinloop.compiler.emit.vector_type import Vector
 from kinloop.compiler.plan.stage_types import Plan
@@ -21,7 +22,9 @@ def module_text(plan: Plan, layout: Layout, fma: bool, rows: int) -> str:
     Names of inputs and outputs do not appear in it.
     """
     module, vector, block = Module(), layout.vector, layout.block
-    for kind in dict.fromkeys([vector, vector.as_double(), block, block.as_double(), Vector(1, "double")]):
+    for kind in dict.fromkeys(
+        [vector, vector.as_double(), block, *row_vectors(block), block.as_double(), Vector(1, "double")]
+    ):
         declare_intrinsics(module, kind)
     for name in LIBM:
         module.declare("double", symbol(name), *(["double"] * (2 if name == "atan2" else 1)))

@@ -41,7 +41,7 @@ def write_segment(
 ) -> None:
     """@name(scratch, out, ...): the operations of a segment in order, each value stored where others look for it."""
     with module.function("void", name, *stage_parameters(parts)) as w:
-        writer = _SegmentWriter(w, plan, vector, parts)
+        writer = SegmentWriter(w, plan, vector, parts)
         if segment.gate is None:
             writer.write_segment(segment)
         else:
@@ -57,7 +57,7 @@ def write_pattern(module: Module, name: str, pattern: Pattern, vector: Vector) -
         w.ret()
 
 
-class _OperationWriter:
+class OperationWriter:
     """Writes operations; values from elsewhere are loaded at their first use.
 
     A value has a name as a number, as a truth value, or both; each is made where it is first wanted.
@@ -76,7 +76,7 @@ class _OperationWriter:
             if op in TRUTHS:
                 self.truths[k] = self._truth_operation(op, args)
             else:
-                self.numbers[k] = self._number_operation(op, args)
+                self.numbers[k] = self.number_operation(op, args)
             self._store_home(k)
 
     def _store_home(self, k: int, name: str | None = None) -> None:
@@ -137,7 +137,7 @@ class _OperationWriter:
             return self.writer.new(f"xor {self.B} {truths[0]}, {self.vector.splat('i1', 'true')}")
         return self.writer.new(f"{op} {self.B} {truths[0]}, {truths[1]}")
 
-    def _number_operation(self, op: str, args: Sequence[Operand]) -> str:
+    def number_operation(self, op: str, args: Sequence[Operand]) -> str:
         instruction = _ARITHMETIC.get(op)
         if instruction is not None:
             a, b = self._number(args[0]), self._number(args[1])
@@ -172,7 +172,7 @@ class _OperationWriter:
         return self._select(self._compare("uno", a, a), a, extreme)
 
 
-class _SegmentWriter(_OperationWriter):
+class SegmentWriter(OperationWriter):
     """Writes the operations of a segment, whose values wait in slots of the scratch array."""
 
     code: Plan
@@ -259,7 +259,7 @@ class _SegmentWriter(_OperationWriter):
         return seen or self.writer.offset("%scratch", place * self.vector.size)
 
 
-class _LapWriter(_OperationWriter):
+class _LapWriter(OperationWriter):
     """Writes the operations of a pattern: marks, in bytes, and constants are read from the rows of a lap."""
 
     code: Pattern

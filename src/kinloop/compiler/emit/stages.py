@@ -9,6 +9,7 @@ from kinloop.compiler.emit.ir import Module, Writer
 from kinloop.compiler.emit.kernel_layout import Layout
 from kinloop.compiler.emit.lane_arithmetic import any_nonzero, in_all_lanes
 from kinloop.compiler.emit.lane_calls import LANE_CALLS, write_lane_call
+from kinloop.compiler.emit.row_segment import write_row_segment
 from kinloop.compiler.emit.segment import WHOLE, out_pointer, stage_parameters, write_segment
 from kinloop.compiler.emit.series_loop import write_move, write_series
 from kinloop.compiler.emit.sincos import write_angles
@@ -95,7 +96,9 @@ def _write_plan(
     number = len(names)
     names[id(plan)] = [f"p{number}_{k}" for k in range(len(plan.stages))]
     for name, stage in zip(names[id(plan)], plan.stages, strict=True):
-        if isinstance(stage, Segment):
+        if isinstance(stage, Segment) and stage.rows:
+            write_row_segment(module, name, plan, stage, layout.block, parts)
+        elif isinstance(stage, Segment):
             write_segment(module, name, plan, stage, layout.vector, parts)
         elif isinstance(stage, Angles):
             _write_angles_stage(module, name, stage, layout, parts)

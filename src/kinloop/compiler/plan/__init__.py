@@ -4,6 +4,8 @@
 - `planner`: makes the plan of a function;
 - `fuse`: products join the sum that uses them, so that both round once;
 - `rolling`, `find_series`: which operations repeat themselves, and in which order;
+- `find_rows`: which operations do the same with neighbouring numbers;
+- `orders`: other orders of the same operations;
 - `patterns`: what repeats itself once, with tables of what differs;
 - `gates`: which operations may be left out with a loop that no state wants;
 - `rare_values`: which operations nothing but the rare value of a choice needs;

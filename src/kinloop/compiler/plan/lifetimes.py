@@ -25,25 +25,34 @@ def last_uses(stages: Sequence[Stage | Laps], operations: Mapping[int, Operation
 
 
 def share_slots(
-    stages: Sequence[Stage | Laps], last: Mapping[int, int], settled: Mapping[int, int], reserve: Callable[[], int]
+    stages: Sequence[Stage | Laps],
+    last: Mapping[int, int],
+    settled: Mapping[int, int],
+    waiting: Mapping[int, tuple[int, ...]],
+    reserve: Callable[[int], int],
 ) -> dict[int, int]:
     """The slot where each value in `last` waits; a slot is free again after the last use.
 
-    Values in `settled` wait in the slots named there; `reserve` makes a new slot.
+    Values in `settled` wait in the slots named there, values of a row in `waiting` in slots that follow each other,
+    from the first of them to the last; `reserve` makes new slots.
     """
-    dying: dict[int, list[int]] = {}
-    for v, t in last.items():
-        dying.setdefault(t, []).append(v)
     home: dict[int, int] = {}
-    free: list[int] = []
+    free: dict[int, list[int]] = {}
+    dying: dict[int, list[tuple[int, int]]] = {}
     for t, stage in enumerate(stages):
         for values in _rooms(stage):
             for v in values:
                 if v in settled:
                     home[v] = settled[v]
-                elif v in last:
-                    home[v] = free.pop() if free else reserve()
-        free.extend(home[v] for v in dying.get(t, ()) if v not in settled)
+                elif v in last and v not in home:
+                    row = waiting.get(v, (v,))
+                    slots = free.get(len(row))
+                    start = slots.pop() if slots else reserve(len(row))
+                    own = [(x, start + i) for i, x in enumerate(row) if x in last and waiting.get(x, row) == row]
+                    home |= {x: slot for x, slot in own if x not in settled}
+                    dying.setdefault(max(last[x] for x, _ in own), []).append((len(row), start))
+        for size, start in dying.get(t, ()):
+            free.setdefault(size, []).append(start)
     return home
 
 

@@ -6,13 +6,15 @@ segments before and after. Values that live across segments get slots of their o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+from kinloop.compiler.plan.find_rows import Rows, find_rows
 from kinloop.compiler.plan.fuse import fuse_products
 from kinloop.compiler.plan.gates import BARRIERS, find_gates
 from kinloop.compiler.plan.lifetimes import last_uses, share_slots
+from kinloop.compiler.plan.orders import Row, late
 from kinloop.compiler.plan.patterns import Laps, make_series
 from kinloop.compiler.plan.rolling import LARGE, roll
 from kinloop.compiler.plan.stage_types import Angles, LoopNode, Move, Operand, Operation, Plan, Repeat, Segment, Stage
@@ -22,29 +24,41 @@ from kinloop.scalar.symbol import constant_value
 
 SEGMENT = 300  # runs as fast as 1600, compiles 20 % faster; derivatives of robots run 5 % faster than with 400
 MOVE = 256  # copies of fewer slots are written one by one
+ROWS = 1 / 3  # the part of a segment that rows have to be, to be written as such: it then has no windows
 ANGLE_PAD = 16  # angles come in blocks of at most this many, so that one state can fill the vector unit
 
 
-def make_plan(function: Function, fuse: bool, segment: int = SEGMENT, large: float = LARGE) -> Plan:
+class _How(NamedTuple):
+    """How long segments are, from how many operations on a plan is a large one, and whether it is for one state."""
+
+    segment: int
+    large: float
+    one: bool
+
+
+def make_plan(
+    function: Function, fuse: bool, segment: int = SEGMENT, large: float = LARGE, *, one: bool = False
+) -> Plan:
     """Plan for `function`; `fuse` joins products and sums into operations that round once.
 
-    From `large` operations on, those that repeat themselves become series.
+    From `large` operations on, those that repeat themselves become series, and if it is for `one` state, those that do
+    the same with neighbouring numbers become rows.
     """
-    return _plan(function, fuse, segment, large, {})
+    return _plan(function, fuse, _How(segment, large, one), {})
 
 
-def _plan(function: Function, fuse: bool, segment: int, large: float, known: dict[int, Plan]) -> Plan:
+def _plan(function: Function, fuse: bool, how: _How, known: dict[int, Plan]) -> Plan:
     if id(function) not in known:
         draft = _Draft.read(function)
         if fuse:
             draft.operations = fuse_products(draft.operations, draft.outputs)
         draft.open_gates()
         for angles, loops in _levels(draft):
-            bodies = {k: _plan(draft.loops[k].body, fuse, segment, large, known) for k in loops}
-            _add_barrier(draft, angles, bodies, segment, large)
+            bodies = {k: _plan(draft.loops[k].body, fuse, how, known) for k in loops}
+            _add_barrier(draft, angles, bodies, how)
         for k, x in enumerate(draft.outputs):
             draft.feed(x, draft.n_in + k)
-        _add_segments(draft, draft.outputs, segment, large)
+        _add_segments(draft, draft.outputs, how)
         known[id(function)] = draft.finish()
     return known[id(function)]
 
@@ -73,6 +87,7 @@ class _Draft:
     made: set[int] = field(default_factory=set)
     gates: dict[int, int] = field(default_factory=dict)  # the value that says whether a value is needed
     gate_slots: dict[int, int] = field(default_factory=dict)
+    waiting: dict[int, Row] = field(default_factory=dict)  # values that wait side by side
 
     @classmethod
     def read(cls, function: Function) -> _Draft:
@@ -126,8 +141,8 @@ class _Draft:
                 settled |= self._records(stage, last)
         # A value that is also an output can wait in its output slot, where laps do not look for it.
         there = {} if settled else {v: self.stores[v][0] for v in last if v in self.stores}
-        there = {v: slot for v, slot in there.items() if slot in outputs}
-        for v, slot in share_slots(self.stages, last, settled | there, self.reserve).items():
+        there = {v: slot for v, slot in there.items() if slot in outputs and self._in_row(v)}
+        for v, slot in share_slots(self.stages, last, settled | there, self.waiting, self.reserve).items():
             self.home[v] = slot
             if v not in there:
                 self.stores.setdefault(v, []).insert(0, slot)
@@ -138,6 +153,12 @@ class _Draft:
         ]
         sizes = self.n_in, len(self.outputs), self.size
         return Plan(*sizes, tuple(stages), self.operations, self.home, stores, self.usual)
+
+    def _in_row(self, v: int) -> bool:
+        """Whether the first stores of the values that `v` waits with follow each other."""
+        row = self.waiting.get(v, (v,))
+        starts = [self.stores.get(x, [-1])[0] for x in row]
+        return starts == list(range(starts[0], starts[0] + len(row)))
 
     def _records(self, laps: Laps, last: dict[int, int]) -> dict[int, int]:
         """Slots for values that outlive their lap, side by side for each lap."""
@@ -181,7 +202,7 @@ def _levels(draft: _Draft) -> Iterator[tuple[list[int], list[int]]]:
         yield groups[depth]
 
 
-def _add_barrier(draft: _Draft, angles: list[int], bodies: dict[int, Plan], segment: int, large: float) -> None:
+def _add_barrier(draft: _Draft, angles: list[int], bodies: dict[int, Plan], how: _How) -> None:
     """Stages for sines, cosines and loops that depend on nothing later, after what they need."""
     needed: list[Operand] = list(dict.fromkeys(draft.operations[k][1][0] for k in angles))
     place = {x: i for i, x in enumerate(needed)}
@@ -200,7 +221,7 @@ def _add_barrier(draft: _Draft, angles: list[int], bodies: dict[int, Plan], segm
         for i, x in enumerate(args):
             draft.feed(x, bases[k] + i)
         needed.extend(args)
-    _add_segments(draft, needed, segment, large)
+    _add_segments(draft, needed, how)
     draft.stages.extend(stages)
     for k in angles:
         op, (x,) = draft.operations[k]
@@ -210,38 +231,50 @@ def _add_barrier(draft: _Draft, angles: list[int], bodies: dict[int, Plan], segm
             draft.home[k] = bases[args[0]] + draft.picks[k]
 
 
-def _add_segments(draft: _Draft, needed: Iterable[Operand], segment: int, large: float) -> None:
+def _add_segments(draft: _Draft, needed: Iterable[Operand], how: _How) -> None:
     """Segments that compute `needed` and what it depends on, and the copies that are due."""
     order = _order(draft, needed)
-    pieces = _pieces(draft, [v for v in order if v not in draft.gates], segment, large)
+    pieces = _pieces(draft, [v for v in order if v not in draft.gates], how)
     _add_moves(draft)
-    hop = max(segment // 2, -(-len(draft.pending) // max(sum(isinstance(piece, list) for piece in pieces), 1)))
+    hop = max(how.segment // 2, -(-len(draft.pending) // max(sum(isinstance(piece, list) for piece in pieces), 1)))
     pending, draft.pending = draft.pending, []
     while pieces or pending:
         values = pieces.pop(0) if pieces else []
         if isinstance(values, Laps):
             draft.stages.append(values)
         else:
-            draft.stages.append(Segment(tuple(values), tuple(pending[:hop])))
+            flat = tuple(v for unit in values for v in unit)
+            rows = tuple(unit for unit in values if len(unit) > 1)
+            enough = sum(map(len, rows)) >= ROWS * len(flat)
+            draft.stages.append(Segment(flat, tuple(pending[:hop]), rows=rows if enough else ()))
             pending = pending[hop:]
     for g, slot in draft.gate_slots.items():
-        for piece in _cut(draft, [v for v in order if draft.gates.get(v) == g], segment):
-            draft.stages.append(Segment(tuple(piece), gate=slot))
+        for piece in _cut(draft, _singles(v for v in order if draft.gates.get(v) == g), how.segment):
+            draft.stages.append(Segment(tuple(v for (v,) in piece), gate=slot))
 
 
-def _pieces(draft: _Draft, order: list[int], segment: int, large: float) -> list[list[int] | Laps]:
+def _pieces(draft: _Draft, order: list[int], how: _How) -> list[list[Row] | Laps]:
     """`order` cut into segments, and where it repeats itself into laps."""
-    pieces: list[list[int] | Laps] = []
-    order, spans = roll(order, draft.operations, large)
+    rows = find_rows(order, draft.operations, draft.stores, draft.home) if len(order) >= how.large else Rows()
+    if not how.one:
+        order = rows.one_by_one(order, draft.operations)
+    order, spans = roll(order, draft.operations, how.large)
     if not spans:
-        order = _late(order, draft.operations)
+        draft.waiting |= rows.waiting if how.one else {}
+        units = rows.units(order) if how.one else _singles(order)
+        return [*_cut(draft, late(units, draft.operations), how.segment)]
+    pieces: list[list[Row] | Laps] = []
     done = 0
     for span in spans:
-        pieces += _cut(draft, order[done : span.start], segment)
-        rows = [tuple(order[k : k + span.period]) for k in range(span.start, span.end, span.period)]
-        pieces.append(Laps(tuple(rows), tuple(len(piece) for piece in _cut(draft, list(rows[0]), segment))))
+        pieces += _cut(draft, _singles(order[done : span.start]), how.segment)
+        laps = [tuple(order[k : k + span.period]) for k in range(span.start, span.end, span.period)]
+        pieces.append(Laps(tuple(laps), tuple(len(piece) for piece in _cut(draft, _singles(laps[0]), how.segment))))
         done = span.end
-    return pieces + _cut(draft, order[done:], segment)
+    return pieces + _cut(draft, _singles(order[done:]), how.segment)
+
+
+def _singles(values: Iterable[int]) -> list[Row]:
+    return [(v,) for v in values]
 
 
 def _add_moves(draft: _Draft) -> None:
@@ -261,43 +294,32 @@ def _add_moves(draft: _Draft) -> None:
             draft.stages.append(Move(draft.home[x], slot, len(run)))
 
 
-def _cut(draft: _Draft, order: list[int], segment: int) -> list[list[int]]:
-    """Pieces of `order` with at most `segment` operations, loads and stores each.
+def _cut(draft: _Draft, units: Iterable[Row], segment: int) -> list[list[Row]]:
+    """Pieces of values, rows together, with at most `segment` operations, loads and stores each.
 
     Loads and stores count, because LLVM's schedulers compare each with each.
     """
-    pieces: list[list[int]] = []
+    pieces: list[list[Row]] = []
     here: set[int] = set()
     cost = segment
-    for v in order:
-        if cost >= segment:
+    before: Row = ()
+    for unit in units:
+        if cost >= segment and not (len(unit) > 1 and _goes_on(draft, before, unit)):
             pieces.append([])
             here, cost = set(), 0
-        loads = [x for x in draft.operations[v][1] if isinstance(x, int) and x not in here]
-        cost += 1 + len(loads) + len(draft.stores.get(v, ()))
-        here.update(loads)
-        here.add(v)
-        pieces[-1].append(v)
+        for v in unit:
+            loads = [x for x in draft.operations[v][1] if isinstance(x, int) and x not in here]
+            cost += 1 + len(loads) + len(draft.stores.get(v, ()))
+            here.update(loads)
+            here.add(v)
+        pieces[-1].append(unit)
+        before = unit
     return pieces
 
 
-def _late(order: list[int], operations: Mapping[int, Operation]) -> list[int]:
-    """The same operations, each right before its first use if nothing then has to wait longer for it.
-
-    Algorithms go over all bodies time and again; what one pass computes for a later one waits in between.
-    """
-    place = {v: i for i, v in enumerate(order)}
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
-    for v in reversed(order):
-        given = [x for x in operations[v][1] if isinstance(x, int) and x in place]
-        use = first.get(v, place[v])
-        if use > place[v] and all(last.get(x, -1) >= use for x in given):
-            place[v] = use
-        for x in given:
-            first[x] = min(first.get(x, place[v]), place[v])
-            last[x] = max(last.get(x, place[v]), place[v])
-    return sorted(order, key=lambda v: (place[v], v))
+def _goes_on(draft: _Draft, before: Row, unit: Row) -> bool:
+    """Whether a row adds to the sum of the row before, which nobody else is told to keep."""
+    return before[0] in draft.operations[unit[0]][1] and before[0] not in draft.stores
 
 
 def _order(draft: _Draft, needed: Iterable[Operand]) -> list[int]:

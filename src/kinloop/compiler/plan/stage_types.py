@@ -37,12 +37,14 @@ class LoopNode(Protocol):
 class Segment:
     """Operations in order, then `copies` of inputs, constants and results of other stages into slots.
 
-    With a `gate`, it may be left out where that slot is zero in all states.
+    With a `gate`, it may be left out where that slot is zero in all states. Values of `rows` follow each other and are
+    made by the same operation, of operands that are the same or in rows too (`find_rows`).
     """
 
     values: tuple[int, ...]
     copies: tuple[tuple[Operand, int], ...] = ()
     gate: int | None = None
+    rows: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,154 @@
+"""A segment with rows (`plan/find_rows.py`) for one state: as many values of a row at once as a vector register takes.
+
+Every value is the result of the same operation on the same numbers as in code that goes one by one: the same bits.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+from kinloop.compiler.emit.ir import Module, Writer
+from kinloop.compiler.emit.lane_arithmetic import in_all_lanes
+from kinloop.compiler.emit.segment import OperationWriter, SegmentWriter, stage_parameters
+from kinloop.compiler.emit.vector_type import Vector
+from kinloop.compiler.plan.orders import Row
+from kinloop.compiler.plan.stage_types import Operand, Plan, Segment
+
+
+def write_row_segment(
+    module: Module, name: str, plan: Plan, segment: Segment, block: Vector, parts: Sequence[int]
+) -> None:
+    """@name(scratch, out, ...) for one state; `block` is what a vector register takes."""
+    with module.function("void", name, *stage_parameters(parts)) as w:
+        _RowWriter(w, plan, block, parts).write_rows(segment)
+        w.ret()
+
+
+def row_vectors(block: Vector) -> list[Vector]:
+    """The vectors that pieces of rows are made in."""
+    return [Vector(block.width >> k, block.real) for k in range(block.width.bit_length() - 1)]
+
+
+def pieces(count: int, width: int) -> Iterator[slice]:
+    """`count` values in pieces of `width`, the rest in halves of it, quarters and so on."""
+    start = 0
+    while start < count:
+        while start + width > count:
+            width //= 2
+        yield slice(start, start + width)
+        start += width
+
+
+class _RowWriter(SegmentWriter):
+    """Writes single operations as before, and rows piece by piece."""
+
+    def __init__(self, writer: Writer, code: Plan, block: Vector, parts: Sequence[int]) -> None:
+        super().__init__(writer, code, block.one_lane(), parts)
+        self._width = block.width
+        self._pieces: dict[Row, str] = {}  # what was made or loaded, by its values
+        self._part_of: dict[int, tuple[Row, int]] = {}  # values made as part of a piece
+        self._spread: dict[tuple[int, int], str] = {}  # numbers in all lanes of a piece
+
+    def write_rows(self, segment: Segment) -> None:
+        """All operations in order, then the copies."""
+        rows = {row[0]: row for row in segment.rows}
+        skipped = {v for row in segment.rows for v in row[1:]}
+        for v in segment.values:
+            if v in rows:
+                for piece in pieces(len(rows[v]), self._width):
+                    self._write_piece(rows[v][piece])
+            elif v not in skipped:
+                self.write([v])
+        for x, slot in segment.copies:
+            self._store(x, slot)
+
+    def _write_piece(self, piece: Row) -> None:
+        if len(piece) == 1:
+            self.write(piece)
+            return
+        vector, op = Vector(len(piece), self.vector.real), self.code.operations[piece[0]][0]
+        columns = list(zip(*[self.code.operations[v][1] for v in piece], strict=True))
+        arithmetic = OperationWriter(self.writer, self.code, vector)
+        args: list[Operand] = []
+        for k, column in enumerate(columns):
+            constant = isinstance(column[0], float)
+            args.append(column[0] if constant else k)
+            if not constant:
+                arithmetic.numbers[k] = self._operand(vector, tuple(x for x in column if isinstance(x, int)))
+        self._pieces[piece] = arithmetic.number_operation(op, args)
+        self._part_of.update({v: (piece, k) for k, v in enumerate(piece)})
+        self._store_piece(vector, piece)
+
+    def _operand(self, vector: Vector, column: Row) -> str:
+        """The same number in all lanes, or numbers that lie side by side, or were made so."""
+        if column[0] == column[1]:
+            key = column[0], vector.width
+            if key not in self._spread:
+                self._spread[key] = in_all_lanes(self.writer, vector, self._number(column[0]))
+            return self._spread[key]
+        if column not in self._pieces:
+            slot = self._run(column, {x: self._kept(x) for x in column})
+            if slot is None:
+                self._pieces[column] = self._gathered(vector, column)
+            else:
+                self._pieces[column] = self.writer.load(vector.type, self._address(slot), vector.real_size)
+        return self._pieces[column]
+
+    def _gathered(self, vector: Vector, column: Row) -> str:
+        out = "poison"
+        for k, x in enumerate(column):
+            out = self.writer.new(f"insertelement {vector.type} {out}, {vector.real} {self._number(x)}, i32 {k}")
+        return out
+
+    def _store_piece(self, vector: Vector, piece: Row) -> None:
+        """Together where slots follow each other, else one by one."""
+        for slot, here in self._runs(piece):
+            if here.stop - here.start == 1:
+                self._store(piece[here.start], slot)
+                continue
+            part, name = Vector(here.stop - here.start, vector.real), self._pieces[piece]
+            if part.width < vector.width:
+                places = ", ".join(f"i32 {k}" for k in range(here.start, here.stop))
+                mask = f"{part.of('i32')} <{places}>"
+                name = self.writer.new(f"shufflevector {vector.type} {name}, {vector.type} poison, {mask}")
+            self.writer.store(part.type, name, self._address(slot), vector.real_size)
+
+    def _runs(self, piece: Row) -> Iterator[tuple[int, slice]]:
+        """Slots, and which values of a piece go there and to the slots behind it."""
+        left = [list(self.code.stores.get(v, ())) for v in piece]
+        for k, slots in enumerate(left):
+            for slot in slots:
+                end = k + 1
+                while end < len(piece) and slot + end - k in left[end] and self._joined(slot, slot + end - k):
+                    left[end].remove(slot + end - k)
+                    end += 1
+                yield slot, slice(k, end)
+
+    def _kept(self, x: int) -> list[int]:
+        """The slots in which a value can be found later."""
+        outputs = range(self.code.n_in, self.code.n_in + self.code.n_out)
+        kept = [slot for slot in self.code.stores.get(x, ()) if slot in outputs]
+        return [self.code.home[x], *kept] if x in self.code.home else kept
+
+    def _run(self, values: Row, slots: dict[int, list[int]]) -> int | None:
+        """The first of slots that follow each other in one array and have these values."""
+        first, *others = values
+        for slot in slots[first]:
+            if self._joined(slot, slot + len(others)) and all(slot + k in slots[x] for k, x in enumerate(others, 1)):
+                return slot
+        return None
+
+    def _joined(self, first: int, last: int) -> bool:
+        """Whether two slots lie in one array: before or behind the outputs, or in the same part of them."""
+        start, end = self.code.n_in, self.code.n_in + self.code.n_out
+        if first < start or last >= end:
+            return last < start or first >= end
+        return bisect_right(self.parts, first - start) == bisect_right(self.parts, last - start)
+
+    def _number(self, x: Operand) -> str:
+        if isinstance(x, int) and x in self._part_of and x not in self.numbers:
+            piece, k = self._part_of[x]
+            vector = Vector(len(piece), self.vector.real)
+            self.numbers[x] = self.writer.new(f"extractelement {vector.type} {self._pieces[piece]}, i32 {k}")
+        return super()._number(x)
