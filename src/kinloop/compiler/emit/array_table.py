@@ -39,10 +39,11 @@ def read_rows(w: Writer, layout: Layout, array: Array, base: str, stride: str, a
 def write_rows(w: Writer, layout: Layout, array: Array, base: str, stride: str) -> None:
     """The first %rows lanes of an output, from its slots of %scratch to the rows from %row on."""
     count = f"i64 {array.size}"
-    slots = w.offset("%scratch", array.slot, layout.vector.type)
     if layout.lanes > 1:
-        rows = ("i64 %row", "i64 %rows")
-        w.call("void", "scatter", f"ptr {base}", f"i64 {stride}", count, *rows, f"ptr {slots}")
+        places = w.offset("@output_places", layout.output(array), "i32")
+        slots = (f"ptr {places}", "ptr %scratch")
+        w.call("void", "scatter", f"ptr {base}", f"i64 {stride}", count, "i64 %row", "i64 %rows", *slots)
     else:
+        slots = w.offset("%scratch", array.slot, layout.vector.type)
         row = w.offset(base, w.integer("mul", "%row", stride))
         w.call("void", "give", f"ptr {row}", count, f"ptr {slots}")

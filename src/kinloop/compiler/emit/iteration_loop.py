@@ -11,6 +11,7 @@ from __future__ import annotations
 from kinloop.compiler.emit.array_table import entry, read_rows, write_rows
 from kinloop.compiler.emit.ir import Module, Value, Writer
 from kinloop.compiler.emit.kernel_layout import Array, Layout
+from kinloop.compiler.emit.shared_outputs import output_place
 from kinloop.compiler.emit.stages import run_stages, write_standing
 
 AT_ONCE = 8
@@ -46,30 +47,31 @@ def _write_move_out(module: Module, layout: Layout, array: Array) -> None:
 
 
 def _write_feed(module: Module, layout: Layout) -> None:
-    """@feed(scratch, from slot, to slot, count): copy slots."""
+    """@feed(scratch, from output, to slot, count): copy numbers of outputs to slots."""
     vector = layout.vector
     with module.function("void", "feed", "ptr %scratch", "i64 %source", "i64 %target", "i64 %n") as w:
+        target = w.offset("%scratch", "%target", vector.type)
         if layout.lanes == 1:  # slots are numbers, and many of them move at a time
-            source, target = (w.offset("%scratch", slot, vector.type) for slot in ("%source", "%target"))
+            source = w.offset(w.offset("%scratch", sum(layout.inputs), vector.type), "%source", vector.type)
             w.call("void", "give", f"ptr {target}", "i64 %n", f"ptr {source}")
             w.ret()
             return
+        places = w.offset("@output_places", "%source", "i32")
         whole = w.integer("and", "%n", -AT_ONCE)
-        _copy(w, layout, 0, whole, AT_ONCE)
-        _copy(w, layout, whole, "%n", 1)
+        _copy(w, layout, places, target, (0, whole), AT_ONCE)
+        _copy(w, layout, places, target, (whole, "%n"), 1)
         w.ret()
 
 
-def _copy(w: Writer, layout: Layout, start: Value, stop: Value, at_once: int) -> None:
-    """Slots from `start` to `stop` behind %source to those behind %target, some at a time."""
-    T, align, size = layout.vector.type, layout.vector.align, layout.vector.size
-    with w.count(start, stop, at_once) as slot:
-        source, target = (
-            w.offset("%scratch", w.integer("add", first, slot.index), T) for first in ("%source", "%target")
-        )
-        values = [w.load(T, w.offset(source, k * size), align) for k in range(at_once)]
+def _copy(w: Writer, layout: Layout, places: str, target: str, span: tuple[Value, Value], at_once: int) -> None:
+    """Outputs from their places to the slots behind `target`, some at a time."""
+    T, align = layout.vector.type, layout.vector.align
+    with w.count(*span, at_once) as first:
+        entries, to = w.offset(places, first.index, "i32"), w.offset(target, first.index, T)
+        found = [output_place(w, w.offset(entries, k, "i32")) for k in range(at_once)]
+        values = [w.load(T, w.offset("%scratch", place), align) for place in found]
         for k, x in enumerate(values):
-            w.store(T, x, w.offset(target, k * size), align)
+            w.store(T, x, w.offset(to, k, T), align)
 
 
 def _write_iterate(module: Module, layout: Layout) -> None:
@@ -91,7 +93,7 @@ def _write_iterate(module: Module, layout: Layout) -> None:
                 step.following = _record(w, layout, steps, step.carried, row, left)
                 for array, slot in zip(layout.wanted, slots, strict=True):
                     with w.when(w.compare("sge", slot, 0)):
-                        spots = (f"i64 {array.slot}", f"i64 {slot}", f"i64 {array.size}")
+                        spots = (f"i64 {layout.output(array)}", f"i64 {slot}", f"i64 {array.size}")
                         w.call("void", "feed", "ptr %scratch", *spots)
             for array, slot in zip(layout.wanted, slots, strict=True):
                 with w.when(w.compare("sge", slot, 0)):

@@ -71,8 +71,11 @@ class Layout:
         """The numbers of the plan's outputs at which its parts begin, each a pointer that stages are given."""
         if not self.in_place:
             return (0,)
-        first = self.wanted[0].slot
-        return tuple(array.slot - first for array in self.wanted)
+        return tuple(self.output(array) for array in self.wanted)
+
+    def output(self, array: Array) -> int:
+        """The number, among those of all outputs, of the first number of an output."""
+        return array.slot - sum(self.inputs)
 
     @property
     def given(self) -> list[Array]:

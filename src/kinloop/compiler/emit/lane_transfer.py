@@ -101,39 +101,85 @@ def _write_gather(module: Module, vector: Vector) -> None:
 
 
 def _write_scatter(module: Module, vector: Vector) -> None:
-    """@scatter(base, stride, columns, row, rows, slots): the first `rows` lanes to rows.
+    """@scatter(base, stride, columns, row, rows, places, scratch): the first `rows` lanes to rows.
 
-    Blocks go through a buffer, from where a row gets RUN bytes before the next one's turn: memory takes in cache lines
-    that follow each other twice as fast as one line of each row.
+    `places` says where in the scratch array the W states of a column lie (see `shared_outputs`). Blocks go through a
+    buffer, from where a row gets RUN bytes before the next one's turn: memory takes in cache lines that follow each
+    other twice as fast as one line of each row.
     """
-    W, T, R, pitch = vector.width, vector.type, vector.real, RUN // vector.real_size
-    array, rows, slots = ("ptr %base", "i64 %stride", "i64 %n"), ("i64 %row", "i64 %rows"), "ptr %from"
-    with module.function("void", "scatter", *array, *rows, slots) as w:
+    W, T, R, run = vector.width, vector.type, vector.real, RUN // vector.real_size
+    pitch = W + run  # of the buffer: the last W columns of the turn before, and those of this turn
+    array, rows, slots = ("ptr %base", "i64 %stride", "i64 %n"), ("i64 %row", "i64 %rows"), ("ptr %places", "ptr %scratch")
+    with module.function("void", "scatter", *array, *rows, *slots) as w:
         buffer = w.new(f"alloca [{W * pitch} x {R}], align {CACHE_LINE}")
         lanes = _smaller(w, "%rows", W)
         last, covered = _blocks(w, vector)
-        with w.count(0, covered, pitch) as run:
-            wide = _smaller(w, w.integer("sub", covered, run.index), pitch)
+        with w.count(0, covered, run) as turn:
+            wide = _smaller(w, w.integer("sub", covered, turn.index), run)
             with w.count(0, wide, W, at_least_once=True) as block:
-                source = w.offset("%from", _smaller(w, w.integer("add", run.index, block.index), last), T)
-                columns = [w.load(T, w.offset(source, i, T), vector.align) for i in range(W)]
-                place = w.offset(buffer, block.index, R)
-                for lane, x in enumerate(_transpose(w, vector, columns)):
-                    w.store(T, x, w.offset(place, lane * pitch, R), vector.align)
+                column = _smaller(w, w.integer("add", turn.index, block.index), last)
+                place = w.offset(buffer, w.integer("add", w.integer("sub", column, turn.index), W), R)
+                _write_block(w, vector, column, place, pitch)
             with w.count(0, lanes, at_least_once=True) as own:
                 source = w.offset(buffer, w.integer("mul", own.index, pitch), R)
                 target = w.offset("%base", w.integer("mul", w.integer("add", "%row", own.index), "%stride"))
-                with w.count(0, wide, W, at_least_once=True) as block:
-                    x = w.load(T, w.offset(source, block.index, R), vector.align)
-                    column = _smaller(w, w.integer("add", run.index, block.index), last)
-                    w.store(T, x, w.offset(target, column, R), vector.real_size)
+                _write_turn(w, vector, source, target, turn.index, last)
+                kept = w.load(T, w.offset(source, run, R), vector.align)
+                w.store(T, kept, source, vector.align)
         with w.count(covered, "%n") as single:
-            slot = w.offset("%from", single.index, T)
+            slot = w.offset("%scratch", _place(w, single.index))
             with w.count(0, lanes, at_least_once=True) as own:
                 x = w.load(R, w.offset(slot, own.index, R), vector.real_size)
                 target = w.offset("%base", w.integer("mul", w.integer("add", "%row", own.index), "%stride"))
                 w.store(R, x, w.offset(target, single.index, R), vector.real_size)
         w.ret()
+
+
+def _place(w: Writer, column: Value) -> str:
+    """The entry of %places for a column."""
+    return w.new(f"sext i32 {w.load('i32', w.offset('%places', column, 'i32'), 4)} to i64")
+
+
+def _write_block(w: Writer, vector: Vector, column: str, place: str, pitch: int) -> None:
+    """W columns of W states into the buffer, transposed; there is nothing to transpose in one constant."""
+    W, T = vector.width, vector.type
+    first = _place(w, column)
+    constant = w.compare("slt", first, 0)
+    with w.when(constant):
+        x = w.load(T, w.offset("%scratch", w.integer("xor", first, -1)), vector.align)
+        for lane in range(W):
+            w.store(T, x, w.offset(place, lane * pitch, vector.real), vector.real_size)
+    with w.when(w.integer("xor", constant, "true", "i1")):
+        places = [first, *(_place(w, w.integer("add", column, i)) for i in range(1, W))]
+        # In the middle of a block a constant may begin that fills the next W columns too.
+        places = [places[0], *(w.integer("xor", x, w.integer("ashr", x, 63)) for x in places[1:])]
+        columns = [w.load(T, w.offset("%scratch", x), vector.align) for x in places]
+        for lane, x in enumerate(_transpose(w, vector, columns)):
+            w.store(T, x, w.offset(place, lane * pitch, vector.real), vector.real_size)
+
+
+def _write_turn(w: Writer, vector: Vector, source: str, target: str, turn: str, last: str) -> None:
+    """The columns of this turn, from the buffer to their row, whole registers of memory at a time.
+
+    A row may begin anywhere: what comes before its first whole register is written with the first W columns, what comes
+    behind the last with the last W. Stores over the edges of lines take twice as long.
+    """
+    W, T, R = vector.width, vector.type, vector.real
+
+    def move(column: Value) -> None:
+        here = w.offset(source, w.integer("add", w.integer("sub", column, turn), W), R)
+        w.store(T, w.load(T, here, vector.real_size), w.offset(target, column, R), vector.real_size)
+
+    over = w.integer("and", w.new(f"ptrtoint ptr {target} to i64"), vector.size - 1)
+    first = w.integer("sub", turn, w.integer("udiv", over, vector.real_size))
+    first = w.select(w.compare("slt", first, 0), "i64", w.integer("add", first, W), first)
+    end = w.integer("add", turn, RUN // vector.real_size - W)
+    with w.when(w.compare("eq", turn, 0)):
+        move(0)
+    with w.count(first, w.integer("add", _smaller(w, end, last), 1), W) as column:
+        move(column.index)
+    with w.when(w.compare("sge", end, last)):
+        move(last)
 
 
 def _copy(w: Writer, vector: Vector, source: str, target: str, index: str) -> str:

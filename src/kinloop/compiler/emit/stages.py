@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from kinloop.compiler.emit.ir import Module, Writer
 from kinloop.compiler.emit.kernel_layout import Layout
-from kinloop.compiler.emit.lane_arithmetic import any_nonzero, in_all_lanes
+from kinloop.compiler.emit.lane_arithmetic import any_nonzero
 from kinloop.compiler.emit.lane_calls import LANE_CALLS, write_lane_call
 from kinloop.compiler.emit.row_segment import write_row_segment
 from kinloop.compiler.emit.segment import WHOLE, out_pointer, stage_parameters, write_segment
 from kinloop.compiler.emit.series_loop import write_move, write_series
+from kinloop.compiler.emit.shared_outputs import share_outputs
 from kinloop.compiler.emit.sincos import write_angles
 from kinloop.compiler.emit.vector_type import Vector
-from kinloop.compiler.plan.stage_types import Angles, Move, Plan, Repeat, Segment, Series, Stage
+from kinloop.compiler.plan.stage_types import Angles, Move, Plan, Repeat, Segment, Series
 
 
 def write_stages(module: Module, plan: Plan, layout: Layout, fma: bool) -> None:
     """@run(scratch, out, ...), all stages of a plan one after the other, and what it calls.
 
     The plan's outputs are written to out, ..., which may be their slots of the scratch array or arrays of a user.
-    In the slots of W states, outputs that are constants are written by @constants, once for a whole batch.
+    In the slots of W states, numbers that several outputs have in common are written once: see `shared_outputs`.
     """
     names: dict[int, list[str]] = {}
     if layout.lanes > 1:
-        plan = _write_constants(module, plan, layout.vector)
+        plan = share_outputs(module, plan, layout)
     _write_plan(module, plan, layout, names, {}, layout.parts)
     used = {op for p in _all_plans(plan) for op, _ in p.operations.values()}
     for name in LANE_CALLS:
@@ -51,28 +51,6 @@ def write_standing(w: Writer, layout: Layout) -> None:
     """Before the first of many runs on one scratch array: what no run writes and none changes."""
     if layout.lanes > 1:
         w.call("void", "constants", "ptr %scratch")
-
-
-def _write_constants(module: Module, plan: Plan, vector: Vector) -> Plan:
-    """@constants(scratch): the outputs that are constants, into their slots; the plan without these copies."""
-    outputs = range(plan.n_in, plan.n_in + plan.n_out)
-    standing: list[tuple[float, int]] = []
-    stages: list[Stage] = []
-    for stage in plan.stages:
-        if isinstance(stage, Segment):
-            standing += [(x, slot) for x, slot in stage.copies if isinstance(x, float) and slot in outputs]
-            kept = tuple(c for c in stage.copies if not (isinstance(c[0], float) and c[1] in outputs))
-            stage = replace(stage, copies=kept)
-        stages.append(stage)
-    module.table("constant_places", "i32", (str(slot * vector.size) for _, slot in standing))
-    module.table("constant_values", vector.real, (vector.one_lane().const(x) for x, _ in standing))
-    with module.function("void", "constants", "ptr %scratch") as w:
-        with w.count(0, len(standing)) as k:
-            x = w.load(vector.real, w.offset("@constant_values", k.index, vector.real), vector.real_size)
-            place = w.new(f"sext i32 {w.load('i32', w.offset('@constant_places', k.index, 'i32'), 4)} to i64")
-            w.store(vector.type, in_all_lanes(w, vector, x), w.offset("%scratch", place), vector.align)
-        w.ret()
-    return replace(plan, stages=tuple(stages))
 
 
 def _all_plans(plan: Plan) -> list[Plan]:
