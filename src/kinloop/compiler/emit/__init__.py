@@ -20,6 +20,7 @@ What the kernel computes:
 How it is reached:
 
 - `lane_transfer`: rows of arrays to lanes and back;
+- `shared_outputs`: where outputs lie, those that are the same number once;
 - `array_table`: the table that says where the arrays are;
 - `batch_loop`: all batch rows;
 - `iteration_loop`: many steps of each row;

@@ -40,10 +40,11 @@ def write_rows(w: Writer, layout: Layout, array: Array, base: str, stride: str) 
     """The first %rows lanes of an output, from its slots of %scratch to the rows from %row on."""
     count = f"i64 {array.size}"
     if layout.lanes > 1:
-        places = w.offset("@output_places", layout.output(array), "i32")
-        slots = (f"ptr {places}", "ptr %scratch")
+        first = layout.output(array)
+        tables = w.offset("@output_places", first, "i32"), w.offset("@output_same", first)
+        slots = (*(f"ptr {table}" for table in tables), "ptr %scratch")
         w.call("void", "scatter", f"ptr {base}", f"i64 {stride}", count, "i64 %row", "i64 %rows", *slots)
     else:
-        slots = w.offset("%scratch", array.slot, layout.vector.type)
+        source = w.offset("%scratch", array.slot, layout.vector.type)
         row = w.offset(base, w.integer("mul", "%row", stride))
-        w.call("void", "give", f"ptr {row}", count, f"ptr {slots}")
+        w.call("void", "give", f"ptr {row}", count, f"ptr {source}")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from kinloop.compiler.emit.array_table import entry, read_rows, write_rows
 from kinloop.compiler.emit.ir import Module, Value, Writer
 from kinloop.compiler.emit.kernel_layout import Array, Layout
-from kinloop.compiler.emit.shared_outputs import output_place
+from kinloop.compiler.emit.lane_transfer import place_at
 from kinloop.compiler.emit.stages import run_stages, write_standing
 
 AT_ONCE = 8
@@ -68,7 +68,7 @@ def _copy(w: Writer, layout: Layout, places: str, target: str, span: tuple[Value
     T, align = layout.vector.type, layout.vector.align
     with w.count(*span, at_once) as first:
         entries, to = w.offset(places, first.index, "i32"), w.offset(target, first.index, T)
-        found = [output_place(w, w.offset(entries, k, "i32")) for k in range(at_once)]
+        found = [place_at(w, w.offset(entries, k, "i32")) for k in range(at_once)]
         values = [w.load(T, w.offset("%scratch", place), align) for place in found]
         for k, x in enumerate(values):
             w.store(T, x, w.offset(to, k, T), align)

@@ -101,16 +101,16 @@ def _write_gather(module: Module, vector: Vector) -> None:
 
 
 def _write_scatter(module: Module, vector: Vector) -> None:
-    """@scatter(base, stride, columns, row, rows, places, scratch): the first `rows` lanes to rows.
+    """@scatter(base, stride, columns, row, rows, places, same, scratch): the first `rows` lanes to rows.
 
-    `places` says where in the scratch array the W states of a column lie (see `shared_outputs`). Blocks go through a
-    buffer, from where a row gets RUN bytes before the next one's turn: memory takes in cache lines that follow each
-    other twice as fast as one line of each row.
+    `places` and `same` say where in the scratch array columns lie, and where W of them are one constant (see
+    `shared_outputs`). Blocks go through a buffer, from where a row gets RUN bytes before the next one's turn: memory
+    takes in cache lines that follow each other twice as fast as one line of each row.
     """
     W, T, R, run = vector.width, vector.type, vector.real, RUN // vector.real_size
     pitch = W + run  # of the buffer: the last W columns of the turn before, and those of this turn
-    array, rows, slots = ("ptr %base", "i64 %stride", "i64 %n"), ("i64 %row", "i64 %rows"), ("ptr %places", "ptr %scratch")
-    with module.function("void", "scatter", *array, *rows, *slots) as w:
+    array, rows = ("ptr %base", "i64 %stride", "i64 %n"), ("i64 %row", "i64 %rows")
+    with module.function("void", "scatter", *array, *rows, "ptr %places", "ptr %same", "ptr %scratch") as w:
         buffer = w.new(f"alloca [{W * pitch} x {R}], align {CACHE_LINE}")
         lanes = _smaller(w, "%rows", W)
         last, covered = _blocks(w, vector)
@@ -127,7 +127,7 @@ def _write_scatter(module: Module, vector: Vector) -> None:
                 kept = w.load(T, w.offset(source, run, R), vector.align)
                 w.store(T, kept, source, vector.align)
         with w.count(covered, "%n") as single:
-            slot = w.offset("%scratch", _place(w, single.index))
+            slot = w.offset("%scratch", place_at(w, w.offset("%places", single.index, "i32")))
             with w.count(0, lanes, at_least_once=True) as own:
                 x = w.load(R, w.offset(slot, own.index, R), vector.real_size)
                 target = w.offset("%base", w.integer("mul", w.integer("add", "%row", own.index), "%stride"))
@@ -135,27 +135,25 @@ def _write_scatter(module: Module, vector: Vector) -> None:
         w.ret()
 
 
-def _place(w: Writer, column: Value) -> str:
-    """The entry of %places for a column."""
-    return w.new(f"sext i32 {w.load('i32', w.offset('%places', column, 'i32'), 4)} to i64")
-
-
 def _write_block(w: Writer, vector: Vector, column: str, place: str, pitch: int) -> None:
     """W columns of W states into the buffer, transposed; there is nothing to transpose in one constant."""
     W, T = vector.width, vector.type
-    first = _place(w, column)
-    constant = w.compare("slt", first, 0)
-    with w.when(constant):
-        x = w.load(T, w.offset("%scratch", w.integer("xor", first, -1)), vector.align)
+    same = w.compare("ne", w.load("i8", w.offset("%same", column), 1), 0, "i8")
+    places = w.offset("%places", column, "i32")
+    with w.when(same):
+        x = w.load(T, w.offset("%scratch", place_at(w, places)), vector.align)
         for lane in range(W):
             w.store(T, x, w.offset(place, lane * pitch, vector.real), vector.real_size)
-    with w.when(w.integer("xor", constant, "true", "i1")):
-        places = [first, *(_place(w, w.integer("add", column, i)) for i in range(1, W))]
-        # In the middle of a block a constant may begin that fills the next W columns too.
-        places = [places[0], *(w.integer("xor", x, w.integer("ashr", x, 63)) for x in places[1:])]
-        columns = [w.load(T, w.offset("%scratch", x), vector.align) for x in places]
+    with w.when(w.integer("xor", same, "true", "i1")):
+        found = [place_at(w, w.offset(places, i, "i32")) for i in range(W)]
+        columns = [w.load(T, w.offset("%scratch", x), vector.align) for x in found]
         for lane, x in enumerate(_transpose(w, vector, columns)):
             w.store(T, x, w.offset(place, lane * pitch, vector.real), vector.real_size)
+
+
+def place_at(w: Writer, entry: str) -> str:
+    """The offset in the scratch array that an entry of a table of places holds."""
+    return w.new(f"sext i32 {w.load('i32', entry, 4)} to i64")
 
 
 def _write_turn(w: Writer, vector: Vector, source: str, target: str, turn: str, last: str) -> None:

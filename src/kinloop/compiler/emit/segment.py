@@ -185,10 +185,9 @@ class SegmentWriter(OperationWriter):
         self.windows: Windows | None = None
 
     def write_segment(self, segment: Segment) -> None:
-        """All operations, then the copies; for one state, with windows, and usual choices as branches."""
+        """All operations, then the copies; for one state, usual choices as branches."""
         values = segment.values
-        if self.vector.width == 1:
-            self.windows = Windows(self.writer, self.code, segment, self.vector.size)
+        self.windows = Windows(self.writer, self.code, segment, self.vector)
         if self.vector.width == 1 and not self.code.usual.isdisjoint(values):
             kept = {*self.code.stores, *(x for x, _ in segment.copies if isinstance(x, int))}
             self.choices = find_choices(values, self.code.operations, self.code.usual, kept)
@@ -252,7 +251,7 @@ class SegmentWriter(OperationWriter):
 
     def _address(self, place: int) -> str:
         output = place - self.code.n_in
-        if 0 <= output < self.code.n_out:
+        if self.vector.width == 1 and 0 <= output < self.code.n_out:  # those of W states are in their slots
             part = bisect_right(self.parts, output) - 1
             return self.writer.offset(out_pointer(part), (output - self.parts[part]) * self.vector.size)
         seen = self.windows.address(place) if self.windows else None

@@ -1,8 +1,9 @@
-"""Windows onto the scratch array: pointers next to the slots that a piece of code for one state uses most.
+"""Windows onto the scratch array: pointers next to the slots that a piece of code uses most.
 
 An instruction says where it reads or writes by a pointer and a distance, in one byte where that is short and in four
 where it is not. Half the code of a segment are such instructions, and code that does not fit into what a core keeps
-nearest runs as fast as it is fetched: docs/decisions/one-state.md.
+nearest runs as fast as it is fetched: docs/decisions/one-state.md. Instructions on registers of 512 bits count
+distances in registers, so that their byte reaches 64 times as far; those on 128 and 256 bits reach too few slots.
 """
 
 from __future__ import annotations
@@ -11,24 +12,33 @@ from collections import Counter
 from collections.abc import Mapping
 
 from kinloop.compiler.emit.ir import Writer
+from kinloop.compiler.emit.vector_type import Vector
 from kinloop.compiler.plan.stage_types import Plan, Segment
 
 REACH = 128
-"""Bytes before and behind a pointer that one byte of an instruction reaches."""
+"""Bytes, or registers of WIDE bytes, before and behind a pointer that one byte of an instruction reaches."""
+WIDE = 64
 
 MOST, FEWEST = 8, 5
 """Windows in a segment, since a processor has few pointers; and how often one is used, to be worth its own code."""
 
 
+def window_width(vector: Vector) -> int:
+    """How many slots a window shows; 0 where windows are of no use."""
+    if vector.size == WIDE:
+        return 2 * REACH
+    return 2 * REACH // vector.size if vector.width == 1 else 0
+
+
 def used_slots(plan: Plan, segment: Segment) -> Counter[int]:
-    """How often a segment reads or writes each slot; the plan's outputs, which lie elsewhere, are left out."""
-    here, outputs = set(segment.values), range(plan.n_in, plan.n_in + plan.n_out)
+    """How often a segment reads or writes each slot."""
+    here = set(segment.values)
     read = {x for v in segment.values for x in plan.operations[v][1] if isinstance(x, int)}
     read |= {x for x, _ in segment.copies if isinstance(x, int)}
     slots = Counter(plan.home[x] for x in read - here)
     slots.update(slot for v in segment.values for slot in plan.stores.get(v, ()))
     slots.update(slot for _, slot in segment.copies)
-    return Counter({slot: n for slot, n in slots.items() if slot not in outputs})
+    return slots
 
 
 def find_windows(slots: Mapping[int, int], width: int) -> list[int]:
@@ -58,12 +68,13 @@ def _fullest(left: Mapping[int, int], width: int) -> tuple[int, int]:
 
 
 class Windows:
-    """The windows of a segment; its slots are `size` bytes long."""
+    """The windows of a segment; the plan's outputs lie elsewhere for one state, and have none."""
 
-    def __init__(self, writer: Writer, plan: Plan, segment: Segment, size: int) -> None:
-        self._writer, self._size = writer, size
-        self._width = 2 * REACH // size
-        firsts = find_windows(used_slots(plan, segment), self._width)
+    def __init__(self, writer: Writer, plan: Plan, segment: Segment, vector: Vector) -> None:
+        self._writer, self._size, self._width = writer, vector.size, window_width(vector)
+        apart = range(plan.n_in, plan.n_in + plan.n_out) if vector.width == 1 else range(0)
+        slots = {slot: n for slot, n in used_slots(plan, segment).items() if slot not in apart}
+        firsts = find_windows(slots, self._width) if self._width else []
         self._middles = [(first, self._pointer(first + self._width // 2)) for first in firsts]
 
     def _pointer(self, slot: int) -> str:
