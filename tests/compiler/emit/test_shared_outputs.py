@@ -55,11 +55,11 @@ def test_a_number_is_stored_once():
 def test_steps_are_fed_with_outputs_that_share_a_slot(rows):
     def step(x):
         half = 0.5 * x[0] + x[1]
-        return {"next": np.array([half, *[x[2] * x[3]] * 10, half, 0.25, 0.25], dtype=object)}
+        return {"other": x[:3] + 1, "next": np.array([half, *[x[2] * x[3]] * 10, half, 0.25, 0.25], dtype=object)}
 
     kernel = compile_function(sc.trace(step, {"x": 14}), cache=False)
     start = np.random.default_rng(3).normal(size=(rows, 14))
     x = start
     for _ in range(3):
-        x = kernel(x)
+        x = kernel(x)[1]
     assert np.array_equal(kernel.iterate(start, steps=3, feedback={"x": "next"})["next"], x)
