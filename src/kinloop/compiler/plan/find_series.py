@@ -126,8 +126,9 @@ def _repeating(labels: Integers, period: int, start: int, end: int) -> list[tupl
     if len(part) < LAPS * period:
         return []
     equal = part[:-period] == part[period:]
-    stretches = [(a, b) for a, b in _stretches(equal) if b - a >= (LAPS - 1) * period]
-    return [(a - b, period, start + int(a), int(b - a) + period) for a, b in stretches]
+    found = _stretches(equal)
+    found = found[found[:, 1] - found[:, 0] >= (LAPS - 1) * period]
+    return [(a - b, period, start + a, b - a + period) for a, b in found.tolist()]
 
 
 def _stretches(truth: NDArray[Any]) -> Integers:

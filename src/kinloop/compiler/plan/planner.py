@@ -140,7 +140,8 @@ class _Draft:
             if isinstance(stage, Laps):
                 settled |= self._records(stage, last)
         # A value that is also an output can wait in its output slot, where laps do not look for it.
-        there = {} if settled else {v: self.stores[v][0] for v in last if v in self.stores}
+        seen = self._seen_by_laps()
+        there = {v: self.stores[v][0] for v in last if v in self.stores and seen.isdisjoint(self._row(v))}
         there = {v: slot for v, slot in there.items() if slot in outputs and self._in_row(v)}
         for v, slot in share_slots(self.stages, last, settled | there, self.waiting, self.reserve).items():
             self.home[v] = slot
@@ -154,11 +155,20 @@ class _Draft:
         sizes = self.n_in, len(self.outputs), self.size
         return Plan(*sizes, tuple(stages), self.operations, self.home, stores, self.usual)
 
+    def _row(self, v: int) -> Row:
+        """The values that `v` waits with, and itself."""
+        return self.waiting.get(v, (v,))
+
     def _in_row(self, v: int) -> bool:
         """Whether the first stores of the values that `v` waits with follow each other."""
-        row = self.waiting.get(v, (v,))
+        row = self._row(v)
         starts = [self.stores.get(x, [-1])[0] for x in row]
         return starts == list(range(starts[0], starts[0] + len(row)))
+
+    def _seen_by_laps(self) -> set[Operand]:
+        """The values that laps make or use."""
+        made = {v for stage in self.stages if isinstance(stage, Laps) for row in stage.rows for v in row}
+        return made.union(*(self.operations[v][1] for v in made))
 
     def _records(self, laps: Laps, last: dict[int, int]) -> dict[int, int]:
         """Slots for values that outlive their lap, side by side for each lap."""

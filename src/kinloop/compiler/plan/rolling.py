@@ -16,6 +16,7 @@ from kinloop.compiler.plan.find_series import Code, Integers, Span, find_series
 from kinloop.compiler.plan.stage_types import Operation
 
 LARGE = 4000  # fewer operations fit into the processor's nearest memory for code
+HUGE = 40_000  # so many take seconds to compile, and fill much of the second nearest memory
 SHORT = 48  # laps of fewer operations are taken together, several at a time
 WORTH = 400  # a series of fewer operations is not worth its tables
 _GAP = 2**1000  # so that a thousand nodes find room between two
@@ -24,17 +25,23 @@ _GAP = 2**1000  # so that a thousand nodes find room between two
 def roll(order: list[int], operations: Mapping[int, Operation], large: float) -> tuple[list[int], list[Span]]:
     """An order of the same operations, and its spans that repeat themselves.
 
-    Nothing changes where they are fewer than `large`, or more than half of them would have to be written out.
+    Nothing changes where they are fewer than `large`. Where more than half of them would have to be written out, only
+    code beyond HUGE operations is rolled up, and no pass is joined with another.
     """
     if len(order) < large:
         return order, []
     code = Code.of(order, operations)
     found = find_series(code)
-    if 2 * _saved(found) < len(order):
-        return order, []
-    places = _interleave(code, found)
-    spans = [span for span in find_series(code.reordered(places), SHORT) if span.period * span.laps >= WORTH]
-    return ([order[k] for k in places], spans) if 2 * _saved(spans) >= len(order) else (order, [])
+    if 2 * _saved(found) >= len(order):
+        places = _interleave(code, found)
+        spans = _worth(code.reordered(places))
+        if 2 * _saved(spans) >= len(order):
+            return [order[k] for k in places], spans
+    return order, _worth(code) if len(order) >= max(HUGE, large) else []
+
+
+def _worth(code: Code) -> list[Span]:
+    return [span for span in find_series(code, SHORT) if span.period * span.laps >= WORTH]
 
 
 def _saved(spans: Sequence[Span]) -> int:
