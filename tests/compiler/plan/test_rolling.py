@@ -9,7 +9,9 @@ import math
 import numpy as np
 import pytest
 
+from kinloop import scalar as sc
 from kinloop.compiler import build, compile_function
+from kinloop.compiler.plan import rolling
 from kinloop.compiler.plan.find_series import Code, find_series
 from kinloop.compiler.plan.planner import SEGMENT, make_plan
 from kinloop.compiler.plan.rolling import LARGE, roll
@@ -109,6 +111,40 @@ def test_stores_of_some_turns_are_copied_behind_all():
     stages = make_plan(linked_function(2), True, large=ROLLED).stages
     behind = [b for a, b in itertools.pairwise(stages) if isinstance(a, Series) and isinstance(b, Segment)]
     assert any(not stage.values and stage.copies for stage in behind)
+
+
+def partly_equal(seed):
+    """Columns that are solved alike, after and before more operations that do not repeat; some values are outputs."""
+    rng = np.random.default_rng(seed)
+
+    def mix(values, count):
+        for _ in range(count):
+            a, b, c = (values[k] for k in rng.integers(len(values), size=3))
+            values.append(0.5 * (a - b) if rng.random() < 0.5 else 0.5 * a * b + 0.25 * c)
+        return values
+
+    def body(q):
+        values = mix([*q], 900)
+        gains, columns = values[-40:], []
+        for c in range(12):
+            column = [q[c]]
+            for gain in gains:
+                column.append(0.5 * column[-1] - gain * column[0])
+            columns.append(column[-4:])
+        rest = mix([*values[::20], *columns[3]], 200)
+        return {"columns": np.array(columns), "mixed": np.array([*values[::15], *rest[-30:]])}
+
+    return sc.trace(body, {"q": 12})
+
+
+def test_huge_code_that_repeats_itself_in_part_is_rolled_up_there(monkeypatch):
+    function = partly_equal(0)
+    assert not series(function)  # most of it would have to be written out
+    monkeypatch.setattr(rolling, "HUGE", 1000)
+    (found,) = series(function)
+    assert found.marks.shape[0] == 12
+    q = np.random.default_rng(1).uniform(-1, 1, (64, 12))
+    assert_same_bits(compiled(function, STRAIGHT), compiled(function, ROLLED), [q])
 
 
 @pytest.mark.parametrize("seed", range(3))

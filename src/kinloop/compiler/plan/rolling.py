@@ -26,7 +26,7 @@ def roll(order: list[int], operations: Mapping[int, Operation], large: float) ->
     """An order of the same operations, and its spans that repeat themselves.
 
     Nothing changes where they are fewer than `large`. Where more than half of them would have to be written out, only
-    code beyond HUGE operations is rolled up, and no pass is joined with another.
+    code beyond HUGE operations is rolled up, if that saves an eighth of it, and no pass is joined with another.
     """
     if len(order) < large:
         return order, []
@@ -37,7 +37,8 @@ def roll(order: list[int], operations: Mapping[int, Operation], large: float) ->
         spans = _worth(code.reordered(places))
         if 2 * _saved(spans) >= len(order):
             return [order[k] for k in places], spans
-    return order, _worth(code) if len(order) >= max(HUGE, large) else []
+    spans = _worth(code) if len(order) >= HUGE else []
+    return order, spans if 8 * _saved(spans) >= len(order) else []
 
 
 def _worth(code: Code) -> list[Span]:
