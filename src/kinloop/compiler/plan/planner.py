@@ -6,6 +6,7 @@ segments before and after. Values that live across segments get slots of their o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from kinloop.compiler.plan.gates import BARRIERS, find_gates
 from kinloop.compiler.plan.lifetimes import last_uses, share_slots
 from kinloop.compiler.plan.orders import Row, late
 from kinloop.compiler.plan.patterns import Laps, make_series
-from kinloop.compiler.plan.rolling import LARGE, roll
+from kinloop.compiler.plan.rolling import HUGE, LARGE, roll
 from kinloop.compiler.plan.stage_types import Angles, LoopNode, Move, Operand, Operation, Plan, Repeat, Segment, Stage
 from kinloop.scalar import Function, Symbol
 from kinloop.scalar.elementary import CHOICES, USUAL
@@ -268,7 +269,8 @@ def _pieces(draft: _Draft, order: list[int], how: _How) -> list[list[Row] | Laps
     rows = find_rows(order, draft.operations, draft.stores, draft.home) if len(order) >= how.large else Rows()
     if not how.one:
         order = rows.one_by_one(order, draft.operations)
-    order, spans = roll(order, draft.operations, how.large)
+    # rows are faster than code that is rolled up in part, and lanes have none
+    order, spans = roll(order, draft.operations, how.large, math.inf if how.one and rows.made else HUGE)
     if not spans:
         draft.waiting |= rows.waiting if how.one else {}
         units = rows.units(order) if how.one else _singles(order)
