@@ -9,5 +9,6 @@
 - `standing`: where a robot is over the ground: its points of contact, lifted and tilted bases.
 - `contact_block`: how a contact can move, in all directions or in some; what is inverted of its Delassus block.
 - `row_steps`: the impulse that one contact or joint takes while all others are held.
+- `shapes`: gap, point and normal of pairs of shapes: spheres, capsules, boxes, planes, ...
 - `solver`: impulses that meet the laws of contact: a projected Gauss-Seidel method.
 """
