@@ -4,7 +4,7 @@ All vectors are in the frame of box a until the end, and n points from a to b. D
 square to a face, or to an edge of each box [Gottschalk1996]. Seen along n, the face of a that looks most along n and
 the face of b that looks most against it overlap in a polygon, in which their distance along n is linear. Its corners
 are ends of edges of b's face, cut off at those of a's, and corners of a's face. The corner that is nearest is where
-the boxes touch; the patch has this one, and those furthest along the four diagonals of a's face.
+the boxes touch; the patch has this one, and those furthest along the four diagonals of a's face (`STEEP`).
 
 Boxes apart may be nearest at a corner in no such direction. They have one proximity then, found among the distances
 of the corners of each from the other.
@@ -41,6 +41,10 @@ from kinloop.spatial import Transform
 
 SIGNS = (-1.0, 1.0)
 
+STEEP = 100.0
+"""What a height above the other face costs beside a length along it: a face that is tilted by more than 1 / STEEP
+meets the other one in its lowest edge or corner, one that is tilted less in all its corners."""
+
 
 def box_box(size_a: Any, pose_a: Transform, size_b: Any, pose_b: Transform) -> list[Proximity]:
     """Two boxes: up to four proximities with one normal."""
@@ -50,7 +54,7 @@ def box_box(size_a: Any, pose_a: Transform, size_b: Any, pose_b: Transform) -> l
     axis = _least_overlap(a, b, R, d)
     n = axis.n
     face = _FaceOfA(a, n)
-    corners, deepest = _patch(face, _overlap(face, b, R, d), axis)
+    corners, deepest = _patch(_overlap(face, b, R, d), axis)
     offset, middle = _nearest_corner(a, b, R, d)
     length, n_corner = direction(offset, n)
     at_corner = sc.logical_and(axis.separation > 0.0, deepest > axis.separation + NEAR)
@@ -146,25 +150,25 @@ def _overlap(face: _FaceOfA, b: list[Any], R: Array, d: Array) -> list[_Corner]:
     return corners
 
 
-def _patch(face: _FaceOfA, corners: list[_Corner], axis: Axis) -> tuple[list[tuple[Any, Any, Any]], Any]:
-    """Four corners (y, z, gap) of a polygon: the furthest along the diagonals, the nearest in place of the highest.
+def _patch(corners: list[_Corner], axis: Axis) -> tuple[list[tuple[Any, Any, Any]], Any]:
+    """Four corners (y, z, gap) of a polygon: the furthest along the diagonals, the nearest in place of its neighbour.
 
     Corners that stand for the same point are `FAR` but for the first. Also the gap of the nearest one.
     """
     nearest = vector(0.0, 0.0, FAR)
-    furthest = [vector(-FAR, 0.0, 0.0, FAR)] * 4
+    furthest = [vector(-2.0 * STEEP * FAR, 0.0, 0.0, FAR)] * 4
     for corner in corners:
-        here, sums = corner[:3], (corner.y + corner.z, corner.y - corner.z)
+        here, climb = corner[:3], STEEP * corner.rise
         nearest = choose(sc.logical_and(corner.valid, corner.rise < nearest[2]), here, nearest)
-        for k, score in enumerate((sums[0], -sums[0], sums[1], -sums[1])):
+        plus, minus = corner.y + corner.z, corner.y - corner.z
+        for k, score in enumerate((plus - climb, -plus - climb, minus - climb, -minus - climb)):
             better = sc.logical_and(corner.valid, score > furthest[k][0])
             furthest[k] = choose(better, (score, *here), furthest[k])
     chosen = [f[1:] for f in furthest]
-    rises = [x[2] for x in chosen]
-    lowest = sc.minimum(sc.minimum(rises[0], rises[1]), sc.minimum(rises[2], rises[3]))
-    highest = sc.maximum(sc.maximum(rises[0], rises[1]), sc.maximum(rises[2], rises[3]))
-    missing = lowest > nearest[2] + NEAR
-    chosen = [choose(sc.logical_and(missing, x[2] >= highest), nearest, x) for x in chosen]
+    missing = _least([x[2] for x in chosen]) > nearest[2] + NEAR
+    away = [sc.maximum(sc.abs(x[0] - nearest[0]), sc.abs(x[1] - nearest[1])) for x in chosen]
+    closest = _least(away)
+    chosen = [choose(sc.logical_and(missing, r <= closest), nearest, x) for r, x in zip(away, chosen, strict=True)]
     gaps = [sc.maximum(x[2], axis.separation) for x in chosen]
     for k, other in combinations(range(4), 2):
         (y, z), (y_2, z_2) = chosen[k][:2], chosen[other][:2]
@@ -175,6 +179,10 @@ def _patch(face: _FaceOfA, corners: list[_Corner], axis: Axis) -> tuple[list[tup
     lost = sc.logical_and(axis.separation <= 0.0, nearest[2] >= FAR)
     gaps[0] = sc.where(lost, axis.separation, gaps[0])
     return [(y, z, gap) for (y, z, _), gap in zip(chosen, gaps, strict=True)], nearest[2]
+
+
+def _least(x: list[Any]) -> Any:
+    return sc.minimum(sc.minimum(x[0], x[1]), sc.minimum(x[2], x[3]))
 
 
 def _nearest_corner(a: list[Any], b: list[Any], R: Array, d: Array) -> tuple[Array, Array]:

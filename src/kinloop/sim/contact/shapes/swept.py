@@ -13,6 +13,9 @@ from kinloop.spatial import Transform, cross
 PARALLEL = 0.03
 """Square of the sine of an angle (10 deg) below which capsules meet at both ends of the length they share too."""
 
+TIE = 1e-12
+"""Gaps that differ by less are the same [m]: the normals of two axes 1 cm apart differ by 1e-5 rad then."""
+
 
 def between_spheres(offset: Array, centre_b: Array, r_a: Any, r_b: Any, otherwise: Array) -> Proximity:
     """Two spheres with the centre of a at an offset from that of b; at no offset the normal is `otherwise`."""
@@ -56,7 +59,7 @@ def capsule_capsule(size_a: Any, pose_a: Transform, size_b: Any, pose_b: Transfo
     low, high = sc.maximum(-h_a, -d_u - reach), sc.minimum(h_a, reach - d_u)
     ends = at(low), at(high)
     both = sc.logical_and(square < PARALLEL, high - low > NEAR)
-    served = sc.logical_and(both, sc.minimum(ends[0].gap, ends[1].gap) <= nearest.gap + NEAR)
+    served = sc.logical_and(both, sc.minimum(ends[0].gap, ends[1].gap) <= nearest.gap + TIE)
     return [only_where(sc.logical_not(served), nearest), *(only_where(both, end) for end in ends)]
 
 
