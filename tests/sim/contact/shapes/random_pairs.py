@@ -140,3 +140,11 @@ def segment_distances(a, b):
     for t in (-h_b, h_b):
         found.append(length(np.clip((t * inner(u, w) - inner(d, u)) / along_a, -h_a, h_a), t))
     return (np.min(found, axis=0) - a.size[:, 0] - b.size[:, 0]).astype(float)
+
+
+def cylinder_distances(a, b):
+    """Distances of spheres from cylinders; where a centre is inside, coal 3.0 does not see that a cap may be nearer."""
+    x = np.einsum("nij,ni->nj", b.R, a.p - b.p)
+    off = np.stack([np.hypot(x[:, 0], x[:, 1]) - b.size[:, 0], np.abs(x[:, 2]) - 0.5 * b.size[:, 1]])
+    outside = np.linalg.norm(np.maximum(off, 0.0), axis=0)
+    return np.where(outside > 0.0, outside, off.max(axis=0)) - a.size[:, 0]

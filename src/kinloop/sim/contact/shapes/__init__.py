@@ -3,8 +3,11 @@
 - `proximity`: what a pair gives, `Proximity`, and the vector algebra that all pairs share.
 - `swept`: spheres and capsules, with each other and over planes.
 - `flat`: boxes, cylinders and ellipsoids over planes.
-- `box_swept`: spheres and capsules with boxes.
+- `box_swept`: spheres and capsules with boxes, spheres with cylinders.
 - `box_box`: two boxes.
+- `convex`: convex shapes by numbers: hulls of meshes, where lines leave a shape.
+- `convex_pairs`: pairs of convex shapes without a formula, through `coal`.
+- `outlines`: polygons in a plane, and what two of them share.
 - `pairs`: the table of all pairs.
 """
 

@@ -1,4 +1,4 @@
-"""A sphere or a capsule beside a box, or inside it. Vectors are in the box's frame until the end."""
+"""A sphere or a capsule beside a box or a cylinder, or inside it. Vectors are in its frame until the end."""
 
 from __future__ import annotations
 
@@ -42,6 +42,19 @@ def sphere_box(size_a: Any, pose_a: Transform, size_b: Any, pose_b: Transform) -
     h = [0.5 * size_b[k] for k in range(3)]
     face = one_of([Axis(sc.abs(x[k]) - h[k], signed(x[k]) * unit(k)) for k in range(3)])
     length, n = direction(beyond(x, h), face.n)
+    gap = sc.where(length > NEAR, length, face.separation) - size_a[0]
+    n = in_world(pose_b.R, n)
+    return [Proximity(gap, pose_a.p - (size_a[0] + 0.5 * gap) * n, n)]
+
+
+def sphere_cylinder(size_a: Any, pose_a: Transform, size_b: Any, pose_b: Transform) -> list[Proximity]:
+    """A sphere and a cylinder: one proximity. A centre inside leaves through the nearest cap, or the side."""
+    x = seen_from(pose_b.R, pose_a.p - pose_b.p)
+    off_axis, outward = direction(vector(x[0], x[1], 0.0), unit(0))
+    side, cap = off_axis - size_b[0], sc.abs(x[2]) - 0.5 * size_b[1]
+    face = one_of([Axis(side, outward), Axis(cap, signed(x[2]) * unit(2))])
+    off = sc.maximum(side, 0.0) * outward + sc.maximum(cap, 0.0) * signed(x[2]) * unit(2)
+    length, n = direction(off, face.n)
     gap = sc.where(length > NEAR, length, face.separation) - size_a[0]
     n = in_world(pose_b.R, n)
     return [Proximity(gap, pose_a.p - (size_a[0] + 0.5 * gap) * n, n)]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from kinloop.errors import MethodError
 from kinloop.sim.contact.shapes.box_box import box_box
-from kinloop.sim.contact.shapes.box_swept import capsule_box, sphere_box
+from kinloop.sim.contact.shapes.box_swept import capsule_box, sphere_box, sphere_cylinder
 from kinloop.sim.contact.shapes.flat import box_plane, cylinder_plane, ellipsoid_plane
 from kinloop.sim.contact.shapes.proximity import Proximity
 from kinloop.sim.contact.shapes.swept import capsule_capsule, capsule_plane, sphere_capsule, sphere_plane, sphere_sphere
@@ -30,6 +30,7 @@ PAIRS: dict[tuple[str, str], Pair] = {
     ("capsule", "capsule"): Pair(capsule_capsule, 3),
     ("sphere", "box"): Pair(sphere_box, 1),
     ("capsule", "box"): Pair(capsule_box, 2),
+    ("sphere", "cylinder"): Pair(sphere_cylinder, 1),
     ("box", "box"): Pair(box_box, 4),
     ("sphere", "plane"): Pair(sphere_plane, 1),
     ("capsule", "plane"): Pair(capsule_plane, 2),

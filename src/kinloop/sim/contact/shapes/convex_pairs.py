@@ -1,0 +1,197 @@
+"""Pairs of convex shapes that have no formula: through `coal`, between the calls of a kernel.
+
+Boxes along the axes of the world that hold the shapes say which pairs are near (`ConvexPairs.near`). The direction n of
+their distance comes from GJK and EPA in `coal` [Gilbert1988, Bergen2001]; how far they are apart along n is found
+exactly. What each shape has nearly as far along n as its furthest point is a face, an edge or a corner; seen along n,
+two of these overlap in an outline (patches of coal 3.0 leave out round shapes). On the line along n through a corner
+of the outline both surfaces are found exactly, too: that is the gap there. Of more than four corners those furthest
+along the diagonals of two directions fixed to b are kept, and the nearest one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from kinloop.errors import MethodError
+from kinloop.scalar import Array
+from kinloop.sim.contact.shapes.box_swept import APART
+from kinloop.sim.contact.shapes.convex import ConvexShape, coal_module
+from kinloop.sim.contact.shapes.outlines import overlap
+from kinloop.sim.contact.shapes.proximity import Proximity
+
+APART_TO, DEPTH_TO = 1e-10, (1e-7, 1e-5)
+"""To which distances of shapes that are apart are found, and depths of others: where the first fails, the second [m].
+EPA does not end at round shapes if it is asked for more."""
+
+FAILED = 1e-5
+"""A depth that differs by more from the one along its own direction is none [m]."""
+
+LIFT = 0.01
+"""How far shapes are lifted off each other to see the direction between them, as a part of the smaller one's size."""
+
+TILT = 0.01
+"""Faces that are tilted against each other by less meet in a patch [rad]."""
+
+LOST = 1e-8
+"""By how much the nearest point must be nearer than all corners of a patch to take the place of one [m]."""
+
+INWARD = 1e-7
+"""By which part of its size an outline shrinks, so that lines through its corners do not miss the shapes."""
+
+
+DIAGONALS = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
+
+
+class Guesses(NamedTuple):
+    """Where the search for the distance of each pair begins: directions (n, 3) and support points (n, 2)."""
+
+    directions: Array
+    supports: Array
+
+
+class ConvexPairs:
+    """Pairs (i, j) of shapes that may touch. A gap of more than `margin` [m] is not looked for."""
+
+    points = 4
+    """Proximities that a pair has at most."""
+
+    def __init__(self, shapes: Sequence[ConvexShape], pairs: Sequence[tuple[int, int]], margin: float = 0.02) -> None:
+        self.shapes, self.margin = list(shapes), float(margin)
+        self.pairs = np.asarray(pairs, dtype=int).reshape(-1, 2)
+        if len(self.pairs) and not (self.pairs.min() >= 0 and self.pairs.max() < len(self.shapes)):
+            raise MethodError(f"pairs of shapes must lie between 0 and {len(self.shapes) - 1}, received {pairs}")
+        self._middle, self._half = (
+            np.array([getattr(s, name) for s in self.shapes]).reshape(-1, 3) for name in ("middle", "half")
+        )
+
+    def first_guesses(self) -> Guesses:
+        """Guesses of pairs that were never looked at."""
+        n = len(self.pairs)
+        return Guesses(np.tile([1.0, 0.0, 0.0], (n, 1)), np.zeros((n, 2), dtype=np.int32))
+
+    def near(self, R: Array, p: Array) -> Array:
+        """Numbers of the pairs whose boxes are nearer than the margin; R (shapes, 3, 3) and p (shapes, 3) are poses."""
+        middle = p + np.einsum("nij,nj->ni", R, self._middle)
+        half = np.einsum("nij,nj->ni", np.abs(R), self._half)
+        i, j = self.pairs.T
+        apart = np.abs(middle[i] - middle[j]) - half[i] - half[j]
+        return np.flatnonzero((apart <= self.margin).all(axis=1))
+
+    def proximities(self, R: Array, p: Array, guesses: Guesses) -> tuple[dict[int, list[Proximity]], Guesses]:
+        """Proximities of the pairs nearer than the margin, by the pair's number, and guesses for the next time.
+
+        What is found depends on poses and guesses alone.
+        """
+        out, found = {}, Guesses(guesses.directions.copy(), guesses.supports.copy())
+        for k in self.near(R, p).tolist():
+            out[k] = self._contact(k, R, p, found)
+        return {k: contact for k, contact in out.items() if contact}, found
+
+    def _contact(self, k: int, R: Array, p: Array, guesses: Guesses) -> list[Proximity]:
+        i, j = self.pairs[k]
+        a, b, poses = self.shapes[i], self.shapes[j], (R[i], p[i], R[j], p[j])
+        lift = LIFT * min(a.half.max(), b.half.max())
+        for tolerance in DEPTH_TO:
+            found, *guess = _collided(a, b, poses, self.margin, tolerance, guesses.directions[k], guesses.supports[k])
+            guesses.directions[k], guesses.supports[k] = guess
+            if found is None:
+                return []
+            nearest = found._replace(gap=_separation(a, b, poses, found.normal))
+            if abs(found.gap) < lift:
+                nearest = _sharpened(a, b, poses, nearest, lift - found.gap)
+                break
+            if abs(nearest.gap - found.gap) < FAILED:
+                break
+            guesses.directions[k], guesses.supports[k] = (1.0, 0.0, 0.0), 0
+        return _patch(a, b, poses, nearest) if a.flat and b.flat else [nearest]
+
+
+def _collided(
+    a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...], margin: float, tolerance: float, *guess: Array
+) -> tuple[Proximity | None, Array, Array]:
+    """Where two shapes are nearest, nothing where that is more than the margin, and the guess for the next time."""
+    coal = coal_module()
+    request, result = coal.CollisionRequest(coal.CollisionRequestFlag.CONTACT, 1), coal.CollisionResult()
+    request.security_margin, request.gjk_tolerance, request.epa_tolerance = margin, APART_TO, tolerance
+    request.gjk_max_iterations = request.epa_max_iterations = 500
+    request.gjk_initial_guess = coal.GJKInitialGuess.CachedGuess
+    request.cached_gjk_guess, request.cached_support_func_guess = guess
+    R_a, p_a, R_b, p_b = poses
+    coal.collide(a.coal, coal.Transform3s(R_a, p_a), b.coal, coal.Transform3s(R_b, p_b), request, result)
+    guess = result.cached_gjk_guess, result.cached_support_func_guess
+    if result.numContacts() == 0:
+        return None, *guess
+    contact = result.getContact(0)
+    return Proximity(contact.penetration_depth, np.array(contact.pos), -contact.normal), *guess
+
+
+def _sharpened(a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...], nearest: Proximity, lift: float) -> Proximity:
+    """The same with a better normal, where shapes are so near that the direction from one to the other is all rounding.
+
+    It is the normal of a lifted off b a little, or of a face that looks along it: whichever separates them most, which
+    is what distances and depths are, both. A normal that changes much is sharpened once more.
+    """
+    R_a, p_a, R_b, p_b = poses
+    for _ in range(2):
+        begun, up = nearest.gap, lift * nearest.normal
+        guess = np.array([1.0, 0.0, 0.0]), np.zeros(2, dtype=np.int32)
+        found, *_ = _collided(a, b, (R_a, p_a + up, R_b, p_b), 2.0 * lift, DEPTH_TO[0], *guess)
+        if found is None:
+            break
+        for n in (found.normal, -R_a @ a.normal(-found.normal @ R_a), R_b @ b.normal(found.normal @ R_b)):
+            gap = _separation(a, b, poses, n)
+            if gap > nearest.gap:
+                nearest = Proximity(gap, found.point - 0.5 * up, n)
+        if nearest.gap < begun + FAILED:
+            break
+    return nearest
+
+
+def _separation(a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...], n: Array) -> float:
+    """By how much a plane square to n separates a from b, which is below it."""
+    R_a, p_a, R_b, p_b = poses
+    return float(n @ (p_a - p_b)) - a.reach(-n @ R_a) - b.reach(n @ R_b)
+
+
+def _patch(a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...], nearest: Proximity) -> list[Proximity]:
+    """Up to four proximities at corners of the outline in which two shapes meet, among them the nearest one."""
+    R_a, p_a, R_b, p_b = poses
+    n, level, tolerance = nearest.normal, nearest.point, TILT * min(a.half.max(), b.half.max())
+    across = _across(R_b, n)
+    faces = [a.face(-n @ R_a, tolerance) @ R_a.T + p_a, b.face(n @ R_b, tolerance) @ R_b.T + p_b]
+    outline = overlap(*((face - level) @ across.T for face in faces))
+    if len(outline) < 2:
+        return [nearest]
+    centre = outline.mean(axis=0)
+    x = level + (centre + (1.0 - INWARD) * (outline - centre)) @ across
+    below_a, above_b = a.way_out((x - p_a) @ R_a, -n @ R_a), b.way_out((x - p_b) @ R_b, n @ R_b)
+    gap = np.maximum(-below_a - above_b, nearest.gap)
+    found = [Proximity(g, y, n) for g, y in zip(gap.tolist(), x + 0.5 * (above_b - below_a)[:, None] * n, strict=True)]
+    chosen = _furthest(outline)
+    corners = [found[k] for k in chosen]
+    lowest = int(np.argmin(gap[chosen]))
+    if corners[lowest].gap > nearest.gap + LOST:
+        away = [np.abs(corner.point - nearest.point).max() for corner in corners]
+        corners[int(np.argmin(away))] = nearest
+    else:
+        corners[lowest] = corners[lowest]._replace(gap=nearest.gap)
+    return corners
+
+
+def _across(R: Array, n: Array) -> Array:
+    """Two directions (2, 3) square to n and to each other, that turn with the axes R."""
+    t = np.cross(n, R[:, int(np.argmax(np.abs(n @ R) < 0.8))])
+    t = t / np.linalg.norm(t)
+    return np.array([t, np.cross(n, t)])
+
+
+def _furthest(x: Array) -> list[int]:
+    """Numbers of the points (m, 2) furthest along the diagonals, each place once."""
+    out: list[int] = []
+    for k in np.argmax(DIAGONALS @ x.T, axis=1).tolist():
+        if all(np.abs(x[k] - x[other]).max() > APART for other in out):
+            out.append(k)
+    return out
