@@ -8,9 +8,11 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.sim.contact.shapes import pair_function
+from kinloop.sim.contact.shapes.convex import ConvexShape
 from kinloop.spatial import Transform
 
-SIZES = {"sphere": 1, "capsule": 2, "box": 3, "cylinder": 2, "ellipsoid": 3, "plane": 2}
+SIZES = {"sphere": 1, "capsule": 2, "box": 3, "cylinder": 2, "ellipsoid": 3, "plane": 2, "mesh": 36}
+"""Numbers that describe a shape; a mesh here has a hull of up to twelve vertices."""
 
 
 class Shapes(NamedTuple):
@@ -62,7 +64,10 @@ def square_rotations(rng, n, noise):
 
 
 def random_shapes(rng, kind, n, turned=rotations):
-    return Shapes(kind, rng.uniform(0.05, 0.6, (n, SIZES[kind])), turned(rng, n), 0.35 * rng.normal(size=(n, 3)))
+    size = rng.uniform(0.05, 0.6, (n, SIZES[kind]))
+    if kind == "mesh":
+        size = (rng.normal(size=(n, 12, 3)) * rng.uniform(0.05, 0.2, (n, 1, 3))).reshape(n, -1)
+    return Shapes(kind, size, turned(rng, n), 0.35 * rng.normal(size=(n, 3)))
 
 
 @cache
@@ -99,6 +104,8 @@ COAL = {
 
 
 def coal_shape(kind, size):
+    if kind == "mesh":
+        return ConvexShape(kind, size.reshape(-1, 3)).coal
     return COAL[kind](*map(float, size))
 
 

@@ -20,7 +20,8 @@ from tests.sim.contact.shapes.random_pairs import (
 OPERATIONS = {
     ("sphere", "sphere"): 27, ("sphere", "capsule"): 45, ("capsule", "capsule"): 218, ("sphere", "box"): 95,
     ("capsule", "box"): 625, ("box", "box"): 2110, ("sphere", "plane"): 17, ("capsule", "plane"): 44,
-    ("box", "plane"): 154, ("sphere", "cylinder"): 95, ("cylinder", "plane"): 150, ("ellipsoid", "plane"): 63,
+    ("box", "plane"): 154, ("sphere", "cylinder"): 84,
+    ("mesh", "plane"): 944, ("cylinder", "plane"): 150, ("ellipsoid", "plane"): 63,
 }  # fmt: skip
 
 
@@ -80,6 +81,7 @@ SURFACES = {
     "cylinder": lambda s, x: np.maximum(np.hypot(x[:, 0], x[:, 1]) - s[:, 0], np.abs(x[:, 2]) - 0.5 * s[:, 1]),
     "ellipsoid": lambda s, x: np.linalg.norm(x / s, axis=1) - 1.0,
     "plane": lambda s, x: x[:, 2],
+    "mesh": lambda s, x: np.linalg.norm(s.reshape(-1, 12, 3) - x[:, None], axis=2).min(axis=1),
 }
 """Functions of sizes and points (in the shapes' frames) that are zero on the surfaces of shapes."""
 
@@ -126,6 +128,8 @@ def test_a_pair_without_a_formula_is_named():
         pair_function("cylinder", "box")
     with pytest.raises(MethodError, match="a plane against a plane"):
         pair_points("plane", "plane")
+    with pytest.raises(MethodError, match="the hull of a mesh has 1 vertices; give"):
+        pair_function("mesh", "plane")([1.0, 1.0, 1.0], CENTRE, [0, 0], CENTRE)
 
 
 def near(kind_a, size_a, pose_a, kind_b, size_b, pose_b):
@@ -268,3 +272,18 @@ def test_a_cylinder_stands_on_the_same_points_of_its_rim():
         assert len(points) == 3
         before = points if before is None else before
         np.testing.assert_allclose(points, before, atol=1e-3)
+
+
+def test_a_hull_stands_on_four_spread_vertices():
+    turn = 2 * np.pi * np.arange(12) / 12
+    prism = np.array([[0.3 * np.cos(t), 0.2 * np.sin(t), z] for z in (-0.1, 0.1) for t in turn])
+    before = None
+    for tilt in (0.0, 1e-14, -1e-12, 1e-10):
+        found = near("mesh", prism, at(0, 0, 0.1, R=about((0.6, 0.8, 0), tilt)), "plane", [0, 0], CENTRE)
+        points = np.array([x.point for x in found])
+        assert len(found) == 4 and max(abs(x.gap) for x in found) < 1e-9
+        before = points if before is None else before
+        np.testing.assert_allclose(points, before, atol=1e-9)
+    assert np.linalg.svd(points[:, :2] - points[:, :2].mean(axis=0))[1][1] > 0.15
+    corner = near("mesh", prism, at(0, 0, 0.5, R=about((0.6, 0.8, 0), 0.7)), "plane", [0, 0], CENTRE)
+    assert len(corner) == 1, "one vertex, by far the lowest"

@@ -2,7 +2,8 @@
 
 - `proximity`: what a pair gives, `Proximity`, and the vector algebra that all pairs share.
 - `swept`: spheres and capsules, with each other and over planes.
-- `flat`: boxes, cylinders and ellipsoids over planes.
+- `patches`: four points that stand for the patch in which two surfaces meet.
+- `flat`: boxes, cylinders, ellipsoids and hulls of meshes over planes.
 - `box_swept`: spheres and capsules with boxes, spheres with cylinders.
 - `box_box`: two boxes.
 - `convex`: convex shapes by numbers: hulls of meshes, where lines leave a shape.

@@ -12,15 +12,16 @@ of the corners of each from the other.
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.scalar import Array
-from kinloop.sim.contact.shapes.box_swept import APART, ROUNDING, SLACK, beyond, unit
+from kinloop.sim.contact.shapes.box_swept import ROUNDING, SLACK, beyond, unit
 from kinloop.sim.contact.shapes.flat import face_towards
+from kinloop.sim.contact.shapes.patches import STEEP, completed
 from kinloop.sim.contact.shapes.proximity import (
     FAR,
     NEAR,
@@ -40,10 +41,6 @@ from kinloop.sim.contact.shapes.proximity import (
 from kinloop.spatial import Transform
 
 SIGNS = (-1.0, 1.0)
-
-STEEP = 100.0
-"""What a height above the other face costs beside a length along it: a face that is tilted by more than 1 / STEEP
-meets the other one in its lowest edge or corner, one that is tilted less in all its corners."""
 
 
 def box_box(size_a: Any, pose_a: Transform, size_b: Any, pose_b: Transform) -> list[Proximity]:
@@ -150,7 +147,7 @@ def _overlap(face: _FaceOfA, b: list[Any], R: Array, d: Array) -> list[_Corner]:
     return corners
 
 
-def _patch(corners: list[_Corner], axis: Axis) -> tuple[list[tuple[Any, Any, Any]], Any]:
+def _patch(corners: list[_Corner], axis: Axis) -> tuple[list[list[Any]], Any]:
     """Four corners (y, z, gap) of a polygon: the furthest along the diagonals, the nearest in place of its neighbour.
 
     Corners that stand for the same point are `FAR` but for the first. Also the gap of the nearest one.
@@ -164,25 +161,11 @@ def _patch(corners: list[_Corner], axis: Axis) -> tuple[list[tuple[Any, Any, Any
         for k, score in enumerate((plus - climb, -plus - climb, minus - climb, -minus - climb)):
             better = sc.logical_and(corner.valid, score > furthest[k][0])
             furthest[k] = choose(better, (score, *here), furthest[k])
-    chosen = [f[1:] for f in furthest]
-    missing = _least([x[2] for x in chosen]) > nearest[2] + NEAR
-    away = [sc.maximum(sc.abs(x[0] - nearest[0]), sc.abs(x[1] - nearest[1])) for x in chosen]
-    closest = _least(away)
-    chosen = [choose(sc.logical_and(missing, r <= closest), nearest, x) for r, x in zip(away, chosen, strict=True)]
-    gaps = [sc.maximum(x[2], axis.separation) for x in chosen]
-    for k, other in combinations(range(4), 2):
-        (y, z), (y_2, z_2) = chosen[k][:2], chosen[other][:2]
-        same = sc.maximum(sc.abs(y - y_2), sc.abs(z - z_2)) < APART
-        gaps[k] = sc.where(same, sc.minimum(gaps[k], gaps[other]), gaps[k])
-        gaps[other] = sc.where(same, FAR, gaps[other])
+    chosen = completed([f[1:] for f in furthest], nearest, axis.separation)
     # Overlapping boxes always touch somewhere, whatever rounding does to the corners.
     lost = sc.logical_and(axis.separation <= 0.0, nearest[2] >= FAR)
-    gaps[0] = sc.where(lost, axis.separation, gaps[0])
-    return [(y, z, gap) for (y, z, _), gap in zip(chosen, gaps, strict=True)], nearest[2]
-
-
-def _least(x: list[Any]) -> Any:
-    return sc.minimum(sc.minimum(x[0], x[1]), sc.minimum(x[2], x[3]))
+    chosen[0][2] = sc.where(lost, axis.separation, chosen[0][2])
+    return chosen, nearest[2]
 
 
 def _nearest_corner(a: list[Any], b: list[Any], R: Array, d: Array) -> tuple[Array, Array]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from kinloop import scalar as sc
 from kinloop.scalar import Array
+from kinloop.sim.contact.shapes.patches import APART
 from kinloop.sim.contact.shapes.proximity import (
     NEAR,
     Axis,
@@ -31,9 +32,6 @@ ROUNDING = 1e-15
 
 SLACK = 1e-9
 """By how much points beside a face still count as over it [m]."""
-
-APART = 1e-6
-"""Points of a patch that are nearer to each other count as one [m]."""
 
 
 def sphere_box(size_a: Any, pose_a: Transform, size_b: Any, pose_b: Transform) -> list[Proximity]:

@@ -17,9 +17,9 @@ import numpy as np
 
 from kinloop.errors import MethodError
 from kinloop.scalar import Array
-from kinloop.sim.contact.shapes.box_swept import APART
 from kinloop.sim.contact.shapes.convex import ConvexShape, coal_module
 from kinloop.sim.contact.shapes.outlines import overlap
+from kinloop.sim.contact.shapes.patches import APART
 from kinloop.sim.contact.shapes.proximity import Proximity
 
 APART_TO, DEPTH_TO = 1e-10, (1e-7, 1e-5)

@@ -1,12 +1,16 @@
-"""Boxes, cylinders and ellipsoids over a plane: the points of them that reach deepest."""
+"""Boxes, cylinders, ellipsoids and hulls of meshes over a plane: the points of them that reach deepest."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from kinloop import scalar as sc
+from kinloop.errors import MethodError
 from kinloop.scalar import Array
-from kinloop.sim.contact.shapes.proximity import Proximity, choose, dot, seen_from, signed
+from kinloop.sim.contact.shapes.patches import STEEP, completed
+from kinloop.sim.contact.shapes.proximity import FAR, Proximity, choose, dot, in_world, seen_from, signed, vector
 from kinloop.sim.contact.shapes.swept import over_plane
 from kinloop.spatial import Transform, cross
 
@@ -61,3 +65,36 @@ def ellipsoid_plane(size_a: Any, pose_a: Transform, size_b: Any, pose_b: Transfo
     inside = [size_a[k] * scaled[k] / reach for k in range(3)]
     lowest = pose_a.p - (inside[0] * pose_a.R[:, 0] + inside[1] * pose_a.R[:, 1] + inside[2] * pose_a.R[:, 2])
     return over_plane([(lowest, 0.0)], pose_b)
+
+
+def mesh_plane(size_a: Any, pose_a: Transform, size_b: Any, pose_b: Transform) -> list[Proximity]:
+    """The hull of a mesh over a plane: up to four of its lowest vertices, spread wide.
+
+    `size_a` has its vertices, one after the other; some may stand there twice. Those count that are furthest along n
+    and a little along each diagonal of the two axes of the mesh that n is squarest to.
+    """
+    vertices = np.asarray(size_a).reshape(-1, 3)
+    if len(vertices) < 4:
+        raise MethodError(f"the hull of a mesh has {len(vertices)} vertices; give the vertices of a body, four or more")
+    down = -seen_from(pose_a.R, pose_b.R[:, 2])
+    level = dot(pose_b.R[:, 2], pose_a.p - pose_b.p)
+    _, y, z = face_towards([2.0 / STEEP] * 3, np.eye(3), down)
+    ends = [_furthest(vertices, down + tilt) for tilt in (y + z, -(y + z), y - z, z - y)]
+    lowest = _furthest(vertices, down)
+    chosen, nearest = [[*x, level - dot(down, x)] for x in ends], [*lowest, level - dot(down, lowest)]
+    n, out = pose_b.R[:, 2], []
+    for *x, gap in completed(chosen, nearest, -FAR):
+        height = level - dot(down, x)
+        out.append(Proximity(gap, pose_a.p + in_world(pose_a.R, x) - 0.5 * height * n, n))
+    return out
+
+
+def _furthest(vertices: Array, n: Array) -> Array:
+    """The vertex furthest along n, the first of several."""
+    reach = vertices[:, 0] * n[0] + vertices[:, 1] * n[1] + vertices[:, 2] * n[2]
+    if not sc.is_symbolic(vertices, n):
+        return np.asarray(vertices[np.argmax(reach)])
+    best = vector(reach[0], *vertices[0])
+    for far, vertex in zip(reach[1:], vertices[1:], strict=True):
+        best = choose(far > best[0], (far, *vertex), best)
+    return best[1:]
