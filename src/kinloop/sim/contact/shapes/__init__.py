@@ -6,13 +6,15 @@
 - `flat`: boxes, cylinders, ellipsoids and hulls of meshes over planes.
 - `box_swept`: spheres and capsules with boxes, spheres with cylinders.
 - `box_box`: two boxes.
+- `height_fields`: spheres and capsules over height fields.
 - `convex`: convex shapes by numbers: hulls of meshes, where lines leave a shape.
 - `convex_pairs`: pairs of convex shapes without a formula, through `coal`.
 - `outlines`: polygons in a plane, and what two of them share.
 - `pairs`: the table of all pairs.
 """
 
+from kinloop.sim.contact.shapes.height_fields import Heights
 from kinloop.sim.contact.shapes.pairs import PAIRS, PairFunction, pair_function, pair_points
 from kinloop.sim.contact.shapes.proximity import FAR, Proximity
 
-__all__ = ["FAR", "PAIRS", "PairFunction", "Proximity", "pair_function", "pair_points"]
+__all__ = ["FAR", "PAIRS", "Heights", "PairFunction", "Proximity", "pair_function", "pair_points"]

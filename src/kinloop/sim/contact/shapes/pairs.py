@@ -9,13 +9,14 @@ from kinloop.errors import MethodError
 from kinloop.sim.contact.shapes.box_box import box_box
 from kinloop.sim.contact.shapes.box_swept import capsule_box, sphere_box, sphere_cylinder
 from kinloop.sim.contact.shapes.flat import box_plane, cylinder_plane, ellipsoid_plane, mesh_plane
+from kinloop.sim.contact.shapes.height_fields import capsule_heightfield, sphere_heightfield
 from kinloop.sim.contact.shapes.proximity import Proximity
 from kinloop.sim.contact.shapes.swept import capsule_capsule, capsule_plane, sphere_capsule, sphere_plane, sphere_sphere
 from kinloop.spatial import Transform
 
 PairFunction: TypeAlias = Callable[[Any, Transform, Any, Transform], list[Proximity]]
-"""`collide(size_a, pose_a, size_b, pose_b)`: sizes as `Geometry` has them (of a mesh, the vertices of its hull) and
-poses in the world, all of them numbers or symbols."""
+"""`collide(size_a, pose_a, size_b, pose_b)`: sizes as `Geometry` has them (of a mesh, the vertices of its hull; of a
+height field, `Heights`) and poses in the world, all of them numbers or symbols."""
 
 
 class Pair(NamedTuple):
@@ -39,6 +40,8 @@ PAIRS: dict[tuple[str, str], Pair] = {
     ("cylinder", "plane"): Pair(cylinder_plane, 4),
     ("ellipsoid", "plane"): Pair(ellipsoid_plane, 1),
     ("mesh", "plane"): Pair(mesh_plane, 4),
+    ("sphere", "heightfield"): Pair(sphere_heightfield, 3),
+    ("capsule", "heightfield"): Pair(capsule_heightfield, 6),
 }
 """Pairs by their kinds, each in one order."""
 
