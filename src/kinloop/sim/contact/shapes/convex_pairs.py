@@ -99,7 +99,7 @@ class ConvexPairs:
             guesses.directions[k], guesses.supports[k] = guess
             if found is None:
                 return []
-            nearest = found._replace(gap=_separation(a, b, poses, found.normal))
+            nearest = _along(a, b, poses, found.point, found.normal)
             if abs(found.gap) < lift:
                 nearest = _sharpened(a, b, poses, nearest, lift - found.gap)
                 break
@@ -142,18 +142,18 @@ def _sharpened(a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...], nearest
         if found is None:
             break
         for n in (found.normal, -R_a @ a.normal(-found.normal @ R_a), R_b @ b.normal(found.normal @ R_b)):
-            gap = _separation(a, b, poses, n)
-            if gap > nearest.gap:
-                nearest = Proximity(gap, found.point - 0.5 * up, n)
+            other = _along(a, b, poses, found.point - 0.5 * up, n)
+            nearest = other if other.gap > nearest.gap else nearest
         if nearest.gap < begun + FAILED:
             break
     return nearest
 
 
-def _separation(a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...], n: Array) -> float:
-    """By how much a plane square to n separates a from b, which is below it."""
+def _along(a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...], x: Array, n: Array) -> Proximity:
+    """How far a is above b along n: two planes square to n touch them, and the point x moves halfway between these."""
     R_a, p_a, R_b, p_b = poses
-    return float(n @ (p_a - p_b)) - a.reach(-n @ R_a) - b.reach(n @ R_b)
+    low, high = n @ p_a - a.reach(-n @ R_a), n @ p_b + b.reach(n @ R_b)
+    return Proximity(float(low - high), x + (0.5 * (low + high) - n @ x) * n, n)
 
 
 def _patch(a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...], nearest: Proximity) -> list[Proximity]:
