@@ -68,7 +68,9 @@ def test_gaps_are_distances_from_the_nearest_triangle(shape):
 
 def test_a_level_field_has_no_edges():
     field = Heights(LENGTHS, np.full((5, 7), 0.2))
-    for x in np.random.default_rng(0).uniform(-0.39, 0.39, (50, 2)):
+    cell = LENGTHS / [6, 4]
+    places = np.random.default_rng(0).uniform(-0.39, 0.39, (50, 2)).tolist()
+    for x in [*places, 0.5 * cell, cell, [0.3 * cell[0], 0.0], [0.0, 0.3 * cell[1]], [0.0, 0.0]]:
         found = [f for f in sphere_over(field, np.array([*x, 0.24]), 0.05) if f.gap < 0.5 * FAR]
         assert [f.gap for f in found] == pytest.approx([-0.01])
         np.testing.assert_allclose(found[0].normal, [0, 0, 1], atol=1e-15)

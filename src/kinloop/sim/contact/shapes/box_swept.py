@@ -76,12 +76,9 @@ def capsule_box(size_a: Any, pose_a: Transform, size_b: Any, pose_b: Transform) 
     nearest = _nearest(c, u, l, h)
     deepest = _deepest(c, u, l, h)
     length, n = direction(beyond(c + nearest * u, h), deepest.n)
-    apart = length > NEAR
-    least = sc.where(apart, length, deepest.separation)
+    least = sc.where(length > NEAR, length, deepest.separation)
     low, high, over, slope = _over_face(c, u, l, h, n)
     low, high = sc.minimum(low, high), sc.maximum(low, high)
-    low = sc.where(apart, sc.minimum(low, nearest), low)
-    high = sc.where(apart, sc.maximum(high, nearest), high)
     out = []
     for s in (low, high):
         rise = sc.maximum(over + s * slope, least)

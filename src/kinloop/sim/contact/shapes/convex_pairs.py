@@ -10,6 +10,7 @@ along the diagonals of two directions fixed to b are kept, and the nearest one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from kinloop.sim.contact.shapes.convex import ConvexShape, coal_module
 from kinloop.sim.contact.shapes.outlines import overlap
 from kinloop.sim.contact.shapes.patches import APART
 from kinloop.sim.contact.shapes.proximity import Proximity
+from kinloop.spatial import cross
 
 APART_TO, DEPTH_TO = 1e-10, (1e-7, 1e-5)
 """To which distances of shapes that are apart are found, and depths of others: where the first fails, the second [m].
@@ -183,9 +185,9 @@ def _patch(a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...], nearest: Pr
 
 def _across(R: Array, n: Array) -> Array:
     """Two directions (2, 3) square to n and to each other, that turn with the axes R."""
-    t = np.cross(n, R[:, int(np.argmax(np.abs(n @ R) < 0.8))])
-    t = t / np.linalg.norm(t)
-    return np.array([t, np.cross(n, t)])
+    t = cross(n, R[:, int(np.argmax(np.abs(n @ R) < 0.8))])
+    t = t / math.sqrt(t @ t)
+    return np.array([t, cross(n, t)])
 
 
 def _furthest(x: Array) -> list[int]:

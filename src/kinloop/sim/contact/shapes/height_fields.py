@@ -30,6 +30,9 @@ from kinloop.spatial import Transform
 PARTS = 3
 """Proximities of a sphere."""
 
+SAME = 1e-9
+"""Normals that differ by less are the same."""
+
 
 class Heights(NamedTuple):
     """What a height field has in place of a size: lengths along x and y [m], and heights [m].
@@ -135,8 +138,7 @@ def _triangles(x: Array, cells: _Cells) -> list[_Triangle]:
 def _in_half(f_x: Any, f_y: Any, upper: bool) -> Any:
     """Whether a point in units of a cell is in the triangle below its diagonal, or above it."""
     low, high = (f_x, f_y) if upper else (f_y, f_x)
-    ordered = low < high if upper else low <= high
-    return sc.logical_and(sc.logical_and(low >= 0.0, high < 1.0), ordered)
+    return sc.logical_and(sc.logical_and(low >= 0.0, high <= 1.0), low <= high)
 
 
 def _nearest(x: Array, cells: _Cells) -> list[Array]:
@@ -153,7 +155,20 @@ def _nearest(x: Array, cells: _Cells) -> list[Array]:
     edge = _nearest_edge(x, cells)
     rows = [choose(edge[0] < faces[0][0], *both) for both in zip([edge, *faces], [*faces, faces[-1]], strict=True)]
     below = under[0] < 0.0
-    return [choose(below, under, rows[0])] + [vector(sc.where(below, FAR, r[0]), *r[1:]) for r in rows[1:PARTS]]
+    out = [choose(below, under, rows[0])]
+    for k in range(1, PARTS):
+        # Where two level triangles share an edge, rounding may put the foot of the centre into both.
+        left_out = below
+        for other in rows[:k]:
+            left_out = sc.logical_or(left_out, _same(rows[k], other))
+        out.append(vector(sc.where(left_out, FAR, rows[k][0]), *rows[k][1:]))
+    return out
+
+
+def _same(one: Array, other: Array) -> Any:
+    """Whether two rows have the same normal."""
+    apart = [sc.abs(one[k] - other[k]) for k in range(1, 4)]
+    return sc.maximum(sc.maximum(apart[0], apart[1]), apart[2]) < SAME
 
 
 def _nearest_edge(x: Array, cells: _Cells) -> Array:
