@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from kinloop.errors import MethodError
-from kinloop.sim.contact.shapes import FAR, pair_function, pair_points
-from kinloop.sim.contact.shapes import PAIRS as ALL_PAIRS
+from kinloop.sim.contact.shapes import DATA_PAIRS, FAR, PAIRS, pair_function, pair_points
 from kinloop.spatial import Transform, axis_rotation
 from tests.sim.contact.shapes.random_pairs import (
     coal_distances,
@@ -20,7 +19,7 @@ from tests.sim.contact.shapes.random_pairs import (
     traced,
 )
 
-PAIRS = [kinds for kinds in ALL_PAIRS if "heightfield" not in kinds]
+KINDS = [kinds for kinds in (*PAIRS, *DATA_PAIRS) if "heightfield" not in kinds]
 OPERATIONS = {
     ("sphere", "sphere"): 27, ("sphere", "capsule"): 45, ("capsule", "capsule"): 218, ("sphere", "box"): 95,
     ("capsule", "box"): 621, ("box", "box"): 2110, ("sphere", "plane"): 17, ("capsule", "plane"): 44,
@@ -30,7 +29,7 @@ OPERATIONS = {
 
 
 def pairs_of(kinds, n, turned=rotations, seed=0):
-    rng = np.random.default_rng([seed, PAIRS.index(kinds)])
+    rng = np.random.default_rng([seed, KINDS.index(kinds)])
     return tuple(random_shapes(rng, kind, n, turned) for kind in kinds), rng
 
 
@@ -65,13 +64,13 @@ def check_all(kinds, n, seed=0):
         check_gaps(a, b, distances)
 
 
-@pytest.mark.parametrize("kinds", PAIRS, ids="-".join)
+@pytest.mark.parametrize("kinds", KINDS, ids="-".join)
 def test_gaps_and_normals_are_those_of_coal(kinds):
     check_all(kinds, 100)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kinds", PAIRS, ids="-".join)
+@pytest.mark.parametrize("kinds", KINDS, ids="-".join)
 def test_gaps_and_normals_of_many_are_those_of_coal(kinds):
     check_all(kinds, 10_000, seed=1)
 
@@ -90,7 +89,7 @@ SURFACES = {
 """Functions of sizes and points (in the shapes' frames) that are zero on the surfaces of shapes."""
 
 
-@pytest.mark.parametrize("kinds", PAIRS, ids="-".join)
+@pytest.mark.parametrize("kinds", KINDS, ids="-".join)
 def test_points_lie_halfway_between_the_surfaces(kinds):
     (a, b), _ = pairs_of(kinds, 300)
     gap, point, normal = touches(a, b).nearest()
@@ -99,7 +98,7 @@ def test_points_lie_halfway_between_the_surfaces(kinds):
         np.testing.assert_allclose(SURFACES[shapes.kind](shapes.size, x), 0.0, atol=1e-8)
 
 
-@pytest.mark.parametrize("kinds", PAIRS, ids="-".join)
+@pytest.mark.parametrize("kinds", KINDS, ids="-".join)
 def test_a_pair_is_the_same_seen_from_either_shape(kinds):
     (a, b), _ = pairs_of(kinds, 100)
     gap, point, normal = touches(a, b).nearest()
@@ -110,7 +109,7 @@ def test_a_pair_is_the_same_seen_from_either_shape(kinds):
     assert pair_points(*kinds) == pair_points(*kinds[::-1]) == len(pair_function(*kinds)(*a[0], *b[0]))
 
 
-@pytest.mark.parametrize("kinds", PAIRS, ids="-".join)
+@pytest.mark.parametrize("kinds", KINDS, ids="-".join)
 def test_symbols_and_numbers_have_the_same_bits(kinds):
     (a, b), _ = pairs_of(kinds, 5)
     (c, d), _ = pairs_of(kinds, 5, lambda rng, n: square_rotations(rng, n, 0.0))
@@ -122,7 +121,7 @@ def test_symbols_and_numbers_have_the_same_bits(kinds):
                 np.testing.assert_array_equal(getattr(found, name)[k], [getattr(row, name) for row in rows])
 
 
-@pytest.mark.parametrize("kinds", PAIRS, ids="-".join)
+@pytest.mark.parametrize("kinds", KINDS, ids="-".join)
 def test_operations_stay_few(kinds):
     assert traced(*kinds).operations["total"] <= OPERATIONS[kinds]
 

@@ -14,7 +14,7 @@
 """
 
 from kinloop.sim.contact.shapes.height_fields import Heights
-from kinloop.sim.contact.shapes.pairs import PAIRS, PairFunction, pair_function, pair_points
+from kinloop.sim.contact.shapes.pairs import DATA_PAIRS, PAIRS, PairFunction, pair_function, pair_points
 from kinloop.sim.contact.shapes.proximity import FAR, Proximity
 
-__all__ = ["FAR", "PAIRS", "Heights", "PairFunction", "Proximity", "pair_function", "pair_points"]
+__all__ = ["DATA_PAIRS", "FAR", "PAIRS", "Heights", "PairFunction", "Proximity", "pair_function", "pair_points"]

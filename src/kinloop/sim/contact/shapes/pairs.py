@@ -39,11 +39,15 @@ PAIRS: dict[tuple[str, str], Pair] = {
     ("box", "plane"): Pair(box_plane, 4),
     ("cylinder", "plane"): Pair(cylinder_plane, 4),
     ("ellipsoid", "plane"): Pair(ellipsoid_plane, 1),
+}
+"""Pairs by their kinds, each in one order: those of shapes that a few numbers describe."""
+
+DATA_PAIRS: dict[tuple[str, str], Pair] = {
     ("mesh", "plane"): Pair(mesh_plane, 4),
     ("sphere", "heightfield"): Pair(sphere_heightfield, 3),
     ("capsule", "heightfield"): Pair(capsule_heightfield, 6),
 }
-"""Pairs by their kinds, each in one order."""
+"""Pairs of which one shape has data in place of a size: vertices of a hull, `Heights` of a field."""
 
 
 def pair_function(kind_a: str, kind_b: str) -> PairFunction:
@@ -51,9 +55,10 @@ def pair_function(kind_a: str, kind_b: str) -> PairFunction:
 
     It gives a fixed number of proximities, those that are not needed at a gap of `FAR`. The normal points from b to a.
     """
-    if (kind_a, kind_b) in PAIRS:
-        return PAIRS[kind_a, kind_b].collide
-    collide = _known(kind_b, kind_a).collide
+    known = PAIRS | DATA_PAIRS
+    if (kind_a, kind_b) in known:
+        return known[kind_a, kind_b].collide
+    collide = _exchanged(kind_a, kind_b).collide
 
     def exchanged(size_a: Any, pose_a: Transform, size_b: Any, pose_b: Transform) -> list[Proximity]:
         return [p.turned_round() for p in collide(size_b, pose_b, size_a, pose_a)]
@@ -63,14 +68,16 @@ def pair_function(kind_a: str, kind_b: str) -> PairFunction:
 
 def pair_points(kind_a: str, kind_b: str) -> int:
     """How many proximities a pair of kinds has, in either order."""
-    return (PAIRS.get((kind_a, kind_b)) or _known(kind_b, kind_a)).points
+    return ((PAIRS | DATA_PAIRS).get((kind_a, kind_b)) or _exchanged(kind_a, kind_b)).points
 
 
-def _known(kind_a: str, kind_b: str) -> Pair:
-    if (kind_a, kind_b) not in PAIRS:
-        known = ", ".join(f"{a}-{b}" for a, b in PAIRS)
+def _exchanged(kind_a: str, kind_b: str) -> Pair:
+    """The pair with the second shape first."""
+    known = PAIRS | DATA_PAIRS
+    if (kind_b, kind_a) not in known:
+        names = ", ".join(f"{a}-{b}" for a, b in known)
         raise MethodError(
-            f"a {kind_b} against a {kind_a} has no formula; pairs with one are {known}, "
+            f"a {kind_a} against a {kind_b} has no formula; pairs with one are {names}, "
             "convex pairs without one go through `coal` (pip install 'kinloop[collision]')"
         )
-    return PAIRS[kind_a, kind_b]
+    return known[kind_b, kind_a]
