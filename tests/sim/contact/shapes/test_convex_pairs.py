@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kinloop.errors import MethodError
-from kinloop.sim.contact.shapes import PAIRS
+from kinloop.sim.contact.shapes import PAIRS, Proximity, convex_pairs
 from kinloop.sim.contact.shapes.convex import ConvexShape
 from kinloop.sim.contact.shapes.convex_pairs import ConvexPairs
 from kinloop.sim.contact.shapes.outlines import hull, overlap
@@ -117,6 +117,43 @@ def test_the_hull_of_a_box_meets_what_a_box_meets(tilt, gap):
         np.testing.assert_allclose(found[0].normal, expected.nearest()[2][0], atol=1e-6)
         if tilt < 1e-3:
             assert sum(x.gap < 0.1 for x in found) == np.sum(expected.gap < 0.1)
+
+
+def check_touching(rows, gaps):
+    """Hulls of boxes that hardly touch, or hardly do not, beside the formula for boxes."""
+    rng, n = np.random.default_rng(7), 300
+    a, b = random_shapes(rng, "box", n), random_shapes(rng, "box", n)
+    apart, _, normal = touches(a, b).nearest()
+    corners = np.array(list(product((-0.5, 0.5), repeat=3)))
+    for gap in gaps:
+        placed = a.moved((gap - apart)[:, None] * normal)
+        expected, _, _ = touches(placed, b).nearest()
+        for k in rows:
+            pairs = ConvexPairs([ConvexShape("mesh", corners * x.size[k]) for x in (placed, b)], [(0, 1)])
+            R, p = np.array([placed.R[k], b.R[k]]), np.array([placed.p[k], b.p[k]])
+            (found,) = pairs.proximities(R, p, pairs.first_guesses())[0].values()
+            assert min(x.gap for x in found) == pytest.approx(expected[k], abs=1e-7)
+
+
+def test_what_hardly_touches_has_its_gap():
+    """Normals that coal gives of the last three are square to the right ones."""
+    check_touching([*range(20), 132, 218, 265], (1e-9, -1e-9))
+
+
+@pytest.mark.slow
+def test_what_hardly_touches_has_its_gap_in_many_places():
+    check_touching(range(300), (1e-12, 1e-9, 1e-7, 1e-6, -1e-12, -1e-9, -1e-7, -1e-6))
+
+
+def test_shapes_that_coal_fails_at_leave_through_a_face(monkeypatch):
+    brick = ConvexShape("mesh", BRICK)
+    lost = Proximity(-1e308, np.zeros(3), np.array([1.0, 0.0, 0.0]))
+    guess = np.array([1.0, 0.0, 0.0]), np.zeros(2, dtype=np.int32)
+    monkeypatch.setattr(convex_pairs, "_collided", lambda *args: (lost, *guess))
+    ((found,),) = met(brick, FLOOR, np.eye(3), (0.0, 0.0), 0.39).values()
+    assert found.gap == pytest.approx(-0.01) and found.normal == pytest.approx([0, 0, 1])
+    ((found,),) = met(brick, FLOOR, np.eye(3), (0.0, 0.0), 0.0).values()
+    assert found.gap == pytest.approx(-0.4)
 
 
 @pytest.mark.parametrize("gap", [1e-3, 1e-9, 0.0, -1e-12, -1e-3])

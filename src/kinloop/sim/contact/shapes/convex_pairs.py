@@ -103,12 +103,11 @@ class ConvexPairs:
                 return []
             nearest = _along(a, b, poses, found.point, found.normal)
             if abs(found.gap) < lift:
-                nearest = _sharpened(a, b, poses, nearest, lift - found.gap)
-                break
+                nearest = _sharpened(a, b, poses, nearest, found.gap, lift)
             if abs(nearest.gap - found.gap) < FAILED:
-                break
+                return _patch(a, b, poses, nearest) if a.flat and b.flat else [nearest]
             guesses.directions[k], guesses.supports[k] = (1.0, 0.0, 0.0), 0
-        return _patch(a, b, poses, nearest) if a.flat and b.flat else [nearest]
+        return [_by_faces(a, b, poses)]
 
 
 def _collided(
@@ -130,25 +129,43 @@ def _collided(
     return Proximity(contact.penetration_depth, np.array(contact.pos), -contact.normal), *guess
 
 
-def _sharpened(a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...], nearest: Proximity, lift: float) -> Proximity:
+def _sharpened(
+    a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...], nearest: Proximity, gap: float, lift: float
+) -> Proximity:
     """The same with a better normal, where shapes are so near that the direction from one to the other is all rounding.
 
     It is the normal of a lifted off b a little, or of a face that looks along it: whichever separates them most, which
-    is what distances and depths are, both. A normal that changes much is sharpened once more.
+    is what distances and depths are, both. A normal that still is not the one of the gap is looked for with a lifted
+    away from b's middle, and sharpened once more.
     """
     R_a, p_a, R_b, p_b = poses
-    for _ in range(2):
-        begun, up = nearest.gap, lift * nearest.normal
+    for up in (nearest.normal, _from_middle(a, b, poses), None):
+        up = (lift - gap) * (nearest.normal if up is None else up)
         guess = np.array([1.0, 0.0, 0.0]), np.zeros(2, dtype=np.int32)
         found, *_ = _collided(a, b, (R_a, p_a + up, R_b, p_b), 2.0 * lift, DEPTH_TO[0], *guess)
-        if found is None:
-            break
-        for n in (found.normal, -R_a @ a.normal(-found.normal @ R_a), R_b @ b.normal(found.normal @ R_b)):
-            other = _along(a, b, poses, found.point - 0.5 * up, n)
-            nearest = other if other.gap > nearest.gap else nearest
-        if nearest.gap < begun + FAILED:
+        if found is not None:
+            for n in (found.normal, -R_a @ a.normal(-found.normal @ R_a), R_b @ b.normal(found.normal @ R_b)):
+                other = _along(a, b, poses, found.point - 0.5 * up, n)
+                nearest = other if other.gap > nearest.gap else nearest
+        if nearest.gap > gap - FAILED:
             break
     return nearest
+
+
+def _from_middle(a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...]) -> Array:
+    """The direction from the middle of b to that of a."""
+    R_a, p_a, R_b, p_b = poses
+    offset = p_a + R_a @ a.middle - p_b - R_b @ b.middle
+    length = math.sqrt(offset @ offset)
+    return offset / length if length > APART else R_b[:, 2]
+
+
+def _by_faces(a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...]) -> Proximity:
+    """A way out for shapes at which coal fails: square to a face of one of them, or from middle to middle."""
+    R_a, p_a, R_b, p_b = poses
+    middle = 0.5 * (p_a + R_a @ a.middle + p_b + R_b @ b.middle)
+    normals = [_from_middle(a, b, poses), *(-a.planes[:, :3] @ R_a.T), *(b.planes[:, :3] @ R_b.T)]
+    return max((_along(a, b, poses, middle, n) for n in normals), key=lambda x: x.gap)
 
 
 def _along(a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...], x: Array, n: Array) -> Proximity:
