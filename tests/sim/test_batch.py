@@ -23,7 +23,8 @@ def swinging(rows=3):
 
 
 def silent(sim, steps, rows):
-    return Recorder(RecordPlan(sim, ()), 1, steps, rows)
+    plan = RecordPlan(sim, ())
+    return Recorder(plan, plan.even(1, steps), rows)
 
 
 def test_a_batch_that_has_not_moved_reads_as_it_began():

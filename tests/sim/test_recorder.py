@@ -8,7 +8,7 @@ import pytest
 from kinloop.clusters.tangent_frame import TangentFrame
 from kinloop.errors import KinloopError
 from kinloop.sim import Plane, Simulator, Status
-from kinloop.sim.recorder import CONTACT, DERIVED, Recorder, RecordPlan
+from kinloop.sim.recorder import CONTACT, DERIVED, RecordPlan
 from tests.sim.mechanisms import ball, box_on, level, pendulum, started
 
 ALL = ("q", "v", "qd", "energy", "kinetic_energy", "potential_energy", "loop_error")
@@ -133,7 +133,7 @@ def test_mistakes_are_named():
     with pytest.raises(KinloopError, match="cannot record 'gap'"):
         RecordPlan(sim, ("gap",))
     with pytest.raises(KinloopError, match="every must be at least 1, received 0"):
-        Recorder(RecordPlan(sim, ("q",)), 0, 1, 1)
+        RecordPlan(sim, ("q",)).even(0, 1)
     assert set(DERIVED).isdisjoint(CONTACT)
 
 

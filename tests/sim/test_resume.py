@@ -99,7 +99,8 @@ def test_states_go_on_only_where_their_memory_means_what_it_says():
                 go_on()
 
     refused(Simulator(robot, integrator="rk4"), "the memory of the semi_implicit integrator, not of rk4; begin anew")
-    refused(Simulator(robot, motors=["rocker_joint"]), "the memory of a simulator with other motors; begin anew")
+    other = Simulator(robot, motors=["rocker_joint"])
+    refused(other, "the memory of a simulator with other motors or forces; begin anew")
     refused(Simulator(pendulum()), "the state is one of 'crank_rocker', the simulator's robot is 'pendulum'")
     bodies = [replace(b, mass=2.0 * b.mass) for b in robot.mechanism.bodies]
     heavy = replace(robot.mechanism, bodies=tuple(bodies)).build()

@@ -95,7 +95,8 @@ class Parts(Recorder):
     """A recorder that sees the parts of steps too: `seen` has times and positions of every row, a few of each step."""
 
     def __init__(self, sim: Simulator, steps: int, rows: int) -> None:
-        super().__init__(RecordPlan(sim, ("q", "qd", "energy", "kinetic_energy", "loop_error")), 1, steps, rows)
+        plan = RecordPlan(sim, ("q", "qd", "energy", "kinetic_energy", "loop_error"))
+        super().__init__(plan, plan.even(1, steps), rows)
         self.dt, self.seen, self.last = sim.dt, [[] for _ in range(rows)], ((), 1)
 
     def over_parts(self, kept, parts):

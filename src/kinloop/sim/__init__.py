@@ -6,10 +6,13 @@ What a user calls:
 - `simulator_derivatives`: `Simulator.linearize` and `Simulator.rollout_gradient`.
 - `state`: `State`, a batch of states. `rollout`: `Rollout`, what was recorded; `load`. `status`: `Status`.
 - `actuators`: `Motor`, and all other forces at joints. `controls`: what controls a rollout may be given.
+- `user_forces`: `Spring`, `Damper`, `JointSpring`, `ExternalForce`; `force_state`: what the last may depend on.
 - `gym`, `tasks`: environments for learning, and an example (imported where gymnasium is installed).
 
 What happens inside:
 
+- `outside`: all forces of users on a robot. `spring_rows`: the coordinates along which springs and dampers act;
+  `implicit_springs`: how a step takes these.
 - `smooth_motion`: accelerations between impacts. `turning_axes`: velocities of free bodies in axes that rest.
 - `integrators`: how states move on in time, one file each.
 - `contact`: the ground, what touches it, the stops of joints, and the solver for their impulses.
@@ -20,6 +23,7 @@ What happens inside:
 - `engine`: the kernels of a simulation. `batch`: batch rows on their way through them, in shorter steps where needed.
 - `single_step`: one row's next step with little around the kernel, for single steps and control functions.
 - `felt_inertia`: the inertia felt at a joint, for the gains of servos.
+- `schedule`: when a rollout ends, and at which times it is recorded.
 - `recorder`: fills the arrays of a `Rollout`. `reasons`: why a batch row stopped, in words.
 - `rollout_files`: rollouts as files. `parquet`: rollouts as tables.
 """
@@ -33,8 +37,9 @@ from kinloop.sim.rollout import Rollout, load
 from kinloop.sim.simulator import Simulator
 from kinloop.sim.state import State
 from kinloop.sim.status import Status
+from kinloop.sim.user_forces import Damper, ExternalForce, JointSpring, Spring
 
 __all__ = [
-    "ContactMode", "ContactPoint", "CostSlopes", "HeightField", "JointMode", "Motor", "Plane", "Rollout", "Simulator",
-    "State", "Status", "box_corners", "capsule_ends", "load",
+    "ContactMode", "ContactPoint", "CostSlopes", "Damper", "ExternalForce", "HeightField", "JointMode", "JointSpring",
+    "Motor", "Plane", "Rollout", "Simulator", "Spring", "State", "Status", "box_corners", "capsule_ends", "load",
 ]  # fmt: skip

@@ -42,13 +42,17 @@ AT_ONCE = 1024
 """Parts of steps that are taken in one kernel call at most, which keeps their records small."""
 
 
+_NO_STEPS = np.zeros(1)
+
+
 class Batch:
     """Batch rows that begin at a state, with the kernels of an engine and steps of length dt [s]."""
 
     def __init__(self, state: State, engine: Engine, dt: float) -> None:
         rows = len(state)
-        self.engine, self.dt, self.nu = engine, dt, len(engine.system.drive.motors)
+        self.engine, self.dt, self.nu = engine, dt, engine.system.nu
         self.began, self.made_by = state.t, state.made_by
+        self._from, self._since = state.t, _NO_STEPS  # steps of this length began there, after so many others
         self._places = engine.places(rows)
         self._given, self.state, self.watch = self._places.stepping, self._places.state, self._places.watch
         for mine, x in zip(self.state, (state.q, state.qd, BEGINNING, state.memory), strict=True):
@@ -70,6 +74,21 @@ class Batch:
     def __len__(self) -> int:
         return len(self.state.q)
 
+    @property
+    def times(self) -> Array:
+        """The times of all rows (B,)."""
+        steps: Array = self.watch.steps if self._since is _NO_STEPS else self.watch.steps - self._since
+        return self._from + steps * self.dt
+
+    def shorten(self, h: float) -> None:
+        """Let steps be h long from now on."""
+        self._from, self._since = self.times, self.watch.steps.copy()
+        self.dt, self._spaced = h, False
+
+    def aside(self, h: float) -> Batch:
+        """A batch that begins where this one is, with steps of length h; this one never notices."""
+        return Batch(self.read(), self.engine, h)
+
     def status(self, k: int) -> Status:
         """The status of row k."""
         return Status(int(self.watch.status[k]))
@@ -77,6 +96,8 @@ class Batch:
     def advance(self, u: Array, start: int, n: int, recorder: Recorder, threads: int | None) -> None:
         """Bring every row from step `start` n steps further under u (B or 1, n or 1, nu)."""
         self.until.fill(start + n)
+        if self.engine.system.clock:
+            (self._given.arrays["clock"][:],) = self._clock(self._since, self.dt)
         first = None if self._spaced else self._begin(u, threads)
         if not self._whole:
             self._hold_back()
@@ -92,6 +113,15 @@ class Batch:
             for group in self._alike(whole, self.watch.steps):
                 done = int(self.watch.steps[group[0]])
                 self._advance(group, self._left(u, group, start), done, start + n - done, recorder, threads)
+
+    def _clock(self, steps: Array, h: float, k: Array | slice = slice(None)) -> tuple[Array, ...]:
+        """What the clock of rows k says (rows, 1) that take steps of length h from step `steps` (B,) on.
+
+        To this it adds h for every step that a row has taken. Nothing where time does not matter.
+        """
+        if not self.engine.system.clock:
+            return ()
+        return ((self._from + (steps - self._since) * self.dt - steps * h)[k, None],)
 
     def _left(self, u: Array, group: Array, start: int) -> Array:
         """What is left of the controls u, which begin at step `start`, for rows that all are at the same step."""
@@ -116,20 +146,20 @@ class Batch:
             return remember
         first = self._spread(u[:, 0])
         if len(new) == len(self):
-            self.state.memory[:] = self._remembering(self.state, first, self.dt, threads).memory
+            self.state.memory[:] = self._remembering(self.state, first, self.dt, threads, slice(None)).memory
         elif len(new):
-            self.state.memory[new] = self._remembering(self.state.at(new), first[new], self.dt, threads).memory
+            self.state.memory[new] = self._remembering(self.state.at(new), first[new], self.dt, threads, new).memory
         return None
 
-    def _remembering(self, state: StepState, u: Array, h: float, threads: int | None) -> StepState:
-        """Rows that forget what they remember for what the equations of motion say about the time before."""
-        start = self.engine.start
+    def _remembering(self, state: StepState, u: Array, h: float, threads: int | None, k: Array | slice) -> StepState:
+        """Rows k that forget what they remember for what the equations of motion say about the time before."""
+        start, now = self.engine.start, self._clock(self.watch.steps, 0.0, k)
         if start is None or not len(state.q):
             return state
         if len(state.q) == 1:  # a kernel takes one state faster than a batch of one
-            memory, lost = (x[None] for x in start(state.q[0], state.qd[0], u[0], np.array([h])))
+            memory, lost = (x[None] for x in start(state.q[0], state.qd[0], u[0], np.array([h]), *(x[0] for x in now)))
         else:
-            memory, lost = start(state.q, state.qd, u, np.full((len(u), 1), h), threads=threads)
+            memory, lost = start(state.q, state.qd, u, np.full((len(u), 1), h), *now, threads=threads)
         return state._replace(memory=np.where(lost, state.memory, memory) if lost.any() else memory)
 
     def _hold_back(self) -> None:
@@ -163,12 +193,14 @@ class Batch:
         self._given.read_table("u", None if u.shape[1] == 1 else u)
         every = recorder.follow(self._given, start, n)
         if self.engine.step.advance(self._given, n, every, threads, first) >= 0:
-            self._remembering(self.state, self._spread(u[:, 0]), self.dt, threads)  # which says what is wrong
+            # which says what is wrong
+            self._remembering(self.state, self._spread(u[:, 0]), self.dt, threads, slice(None))
 
     def _advance(self, k: Array, u: Array, start: int, n: int, recorder: Recorder, threads: int | None) -> None:
         """Bring rows k n steps further, or to where the kernel stops them."""
-        every = recorder.every if start % recorder.every == 0 else 1
-        state, kept = self.engine.advance(self.state.at(k), u, self.until[k], self.dt, n, every, recorder.keep, threads)
+        every = recorder.stride(start, n)
+        h, keep, clock = self.dt, recorder.keep, self._clock(self._since, self.dt, k)
+        state, kept = self.engine.advance(self.state.at(k), u, self.until[k], h, n, every, keep, threads, *clock)
         self.state.put(k, state)
         recorder.store(k, start, every, kept)
 
@@ -186,7 +218,7 @@ class Batch:
         left = int(self.until[k[0], 0] - self.watch.steps[k[0]])
         before, n = self.state.at(k), max(1, min(n, left, AT_ONCE // parts))
         if self.unsettled[k[0]] == SETTLING:  # a memory with which a step failed is doubtful
-            before = self._remembering(before, u[:, 0], self.dt / parts, threads)
+            before = self._remembering(before, u[:, 0], self.dt / parts, threads, k)
         good, whole, where = self._take(k, before, u, n, parts, recorder, threads)
         for group in self._alike(np.flatnonzero(~good & (whole > 0)), whole):
             some = int(whole[group[0]])
@@ -207,7 +239,8 @@ class Batch:
         until, total, first = named.steps[:, None] + float(n * parts), n * parts, int(named.steps[0])
         given, keep = before._replace(watch=watch), recorder.keep
         controls = u[:, :1] if u.shape[1] == 1 else np.repeat(u[:, :n], parts, axis=1)
-        after, kept = self.engine.advance(given, controls, until, self.dt / parts, total, 1, keep, threads)
+        h, clock = self.dt / parts, self._clock(self.watch.steps, self.dt / parts, k)
+        after, kept = self.engine.advance(given, controls, until, h, total, 1, keep, threads, *clock)
         found = Watch.of(after.watch)
         good, whole = found.has(Status.RUNNING), (found.steps - first) // parts
         found.steps[:] = first + float(n)
@@ -233,7 +266,7 @@ class Batch:
         """Row k stops for good in its next step."""
         found, done = judge(self.engine, stop), self.watch.steps[k]
         self.watch.status[k], self.watch.nearest[k] = found.status, min(self.watch.nearest[k], found.near)
-        self.reasons[k] = f"stopped at t = {self.began[k] + done * self.dt:.9g} s, in step {done + 1:.0f}: {found.why}"
+        self.reasons[k] = f"stopped at t = {self.times[k]:.9g} s, in step {done + 1:.0f}: {found.why}"
 
     def resume(self, now: Sequence[Array]) -> None:
         """Let all rows go on from q, qd, watch and memory, which they came to by whole steps."""
@@ -247,7 +280,7 @@ class Batch:
     def read(self) -> State:
         """The states of all rows, from which they go on as if nothing had been read."""
         q, qd, memory = self.state.q.copy(), self.state.qd.copy(), self.state.memory.copy()
-        time, status = self.began + self.watch.steps * self.dt, self.watch.status.astype(int)
+        time, status = self.times, self.watch.status.astype(int)
         whole = self._spaced and self._whole and all_are(RUNNING, status)
         fields = {"q": q, "qd": qd, "t": time, "status": status, "memory": memory, "pace": self._pace.copy()}
         return unchecked(State, fields | {"h": self.dt if whole else 0.0, "made_by": self.made_by})

@@ -1,7 +1,7 @@
 """Whether the energy of a batch row balances the work of the forces on it: a witness that no integrator can fool.
 
-After every step kinetic and potential energy E are computed anew. What a step gained beyond the work W of motors,
-springs and damping,
+After every step kinetic and potential energy E are computed anew, with that of users' springs. What a step gained
+beyond the work W of motors, springs at joints, damping and forces of users,
 
     E - E_before - W                                                                                             (1)
 
@@ -20,6 +20,7 @@ from kinloop import scalar as sc
 from kinloop.algorithms.trees.energy import potential_energy
 from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
+from kinloop.sim.outside import Outside
 from kinloop.sim.smooth_motion import spanning_kinetic_energy
 from kinloop.sim.watch import Watch
 
@@ -35,14 +36,16 @@ ROUNDING = 1e-9
 
 
 def begin_ledger(watch: Watch, energies: Array) -> None:
-    """Write into the watch of rows that begin what they begin with: kinetic and potential energies (B, 2) [J]."""
+    """Write into the watch of rows that begin what they begin with: kinetic and potential energies (B, 2 or 3) [J]."""
     watch.energy[:] = np.sum(energies, axis=1)
     watch.motion[:] = energies[:, 0] + ROUNDING * (1.0 + np.abs(energies[:, 1]))
 
 
-def energies(tree: ClusterTree, q: Array, qd: Array) -> tuple[Any, Any]:
+def energies(tree: ClusterTree, outside: Outside, q: Array, qd: Array) -> tuple[Any, Any]:
     """Kinetic and potential energy [J]."""
-    return spanning_kinetic_energy(tree, q, qd), potential_energy(tree, q)
+    potential = potential_energy(tree, q)
+    potential = potential + outside.stored(tree.top, q) if outside.springs else potential
+    return spanning_kinetic_energy(tree, q, qd), potential
 
 
 def booked(before: Watch, kinetic: Any, potential: Any, work: Any, flying: Any = True) -> dict[str, Any]:

@@ -63,7 +63,8 @@ class Engine:
         self._method = integrator if isinstance(integrator, StepMethod) else None
         frames = tuple(c.chart.key for c in tree if isinstance(c.chart, TangentFrame))
         contact = system.contact.key if system.contact else None
-        self._key = (frames, system.drive.key, integrator.key, contact)
+        outside = system.outside.key if system.outside else ()
+        self._key = (frames, system.drive.key, integrator.key, contact, *outside)
 
     @cached_property
     def step(self) -> Any:
@@ -88,22 +89,23 @@ class Engine:
         if method is None or not method.has_start(system):
             return None
 
-        def start(q: Array, qd: Array, u: Array, h: Array) -> dict[str, Any]:
-            memory, lost = method.starting_memory(system, q, qd, u, h[0])
+        def start(q: Array, qd: Array, u: Array, h: Array, *clock: Array) -> dict[str, Any]:
+            memory, lost = method.starting_memory(system.at(*clock), q, qd, u, h[0])
             return {"memory": memory, "lost": np.array([sc.where(lost, 1.0, 0.0)])}
 
-        return self.kernel("start", start, self._spanning_sizes | {"u": len(system.drive.motors), "h": 1})
+        return self.kernel("start", start, self._spanning_sizes | {"u": system.nu, "h": 1} | system.clock)
 
     @cached_property
     def rate(self) -> Any:
         """The kernel of dq/dt and dqd/dt at (q, qd, u), near closed loops: f(P(x)) of `smooth_motion`; and nearness."""
-        tree, drive = self.tree, self.system.drive
+        tree, system = self.tree, self.system
 
-        def rate(q: Array, qd: Array, u: Array) -> dict[str, Any]:
-            rates, near = state_rate(tree, drive, (q, qd), u)
+        def rate(q: Array, qd: Array, u: Array, *clock: Array) -> dict[str, Any]:
+            now = system.at(*clock)
+            rates, near = state_rate(tree, now.drive, (q, qd), u, now.outside)
             return {"dq": rates[0], "dqd": rates[1], "near": np.array([near])}
 
-        return self.kernel("rate", rate, self._spanning_sizes | {"u": len(drive.motors)})
+        return self.kernel("rate", rate, self._spanning_sizes | {"u": system.nu} | system.clock)
 
     @cached_property
     def projection(self) -> Any:
@@ -145,13 +147,17 @@ class Engine:
 
     @cached_property
     def reading(self) -> Any:
-        """The kernel of what is read off a state (q, qd): the velocity the loops allow, and both energies [J]."""
-        tree = self.tree
+        """The kernel of what is read off a state (q, qd): the velocity the loops allow, and energies [J].
+
+        These are the kinetic energy, the potential energy in gravity, and that of springs of users, if there are any.
+        """
+        tree, outside = self.tree, self.system.outside
 
         def read(q: Array, qd: Array) -> dict[str, Any]:
             on = projected(tree, q, qd)
             energies = [spanning_kinetic_energy(tree, q, on), potential_energy(tree, q)]
-            return {"qd_on": np.asarray(on), "energies": np.array(energies)}
+            stored = [outside.stored(tree.top, q)] if outside.springs else []
+            return {"qd_on": np.asarray(on), "energies": np.array(energies + stored)}
 
         return self.kernel("read", read, self._spanning_sizes)
 
@@ -204,19 +210,19 @@ class Engine:
 
     def advance(
         self, state: StepState, u: Array, until: Array, h: float, steps: int, every: int, keep: tuple[str, ...],
-        threads: int | None,
+        threads: int | None, *clock: Array,
     ) -> tuple[StepState, dict[str, Array]]:  # fmt: skip
         """`steps` steps of batch rows under u (B, steps or 1, nu): their last state, and outputs `keep` (B, n, ...).
 
         Steps are h long. Rows stop where they have taken `until` (B, 1) steps in all; outputs are kept after
-        every `every`-th step.
+        every `every`-th step. Where time matters, `clock` (B, 1) says what it was when no step was taken.
         """
         state = StepState(*map(np.array, state))
         self.respace(state, h)
         held = u.shape[1] == 1
         out = self.step.iterate(
             *state, np.ascontiguousarray(u[:, 0] if held else u[:, :steps]), until, np.full((len(u), 1), h),
-            steps=steps, feedback=FEEDBACK, stepped=() if held else ("u",), every=every if keep else steps,
+            *clock, steps=steps, feedback=FEEDBACK, stepped=() if held else ("u",), every=every if keep else steps,
             threads=threads,
         )  # fmt: skip
         return StepState(*(out[name] for name in FEEDBACK.values())), {name: out[name] for name in keep}

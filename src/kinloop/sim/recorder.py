@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinloop.errors import MethodError
-from kinloop.inputs import checked_count
 from kinloop.scalar import Array
 from kinloop.sim.actuators import spring_energy
 from kinloop.sim.contact.impact import JAMMED
 from kinloop.sim.energy_monitor import imbalance_in_words, unbalanced
 from kinloop.sim.rollout import Rollout
+from kinloop.sim.schedule import Schedule, even
 from kinloop.sim.state import RUNNING, State, all_are, unchecked
 from kinloop.sim.status import Status
 from kinloop.sim.watch import PEAKS, Watch
@@ -55,7 +55,7 @@ class RecordPlan:
         self._velocities = bool({"v", "qd"} & set(names)) and bool(sim.robot.mechanism.closures)
         self.direct = [name for name in CONTACT if name in names]
         self.shapes, self.peaks = self._shapes(), self._peaks()
-        self._times: tuple[tuple[int, int], Array] | None = None
+        self._even: tuple[tuple[int, int], Schedule] | None = None
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         """Outputs of the step kernel that are needed, with their shapes: the state, and what says of the contact."""
@@ -81,11 +81,11 @@ class RecordPlan:
         }
         return [name for name in PEAKS if has.get(name, True)]
 
-    def times(self, every: int, count: int) -> Array:
-        """When something is recorded, every so many steps from the beginning on [s]; not to be written to."""
-        if self._times is None or self._times[0] != (every, count):
-            self._times = (every, count), self.sim.dt * every * np.arange(1, count + 1)
-        return self._times[1]
+    def even(self, every: int, steps: int) -> Schedule:
+        """Records after every so many of these steps; not to be written to."""
+        if self._even is None or self._even[0] != (every, steps):
+            self._even = (every, steps), even(steps, every, self.sim.dt)
+        return self._even[1]
 
     def told(self, kept: dict[str, Array]) -> dict[str, Array]:
         """What is to be recorded, from what was kept; v in the robot's own coordinates."""
@@ -96,7 +96,7 @@ class RecordPlan:
         if self._energies:
             qd, energies = (x.reshape(*q.shape[:2], -1) for x in engine.reading(*_flat(q, qd)))
             out["kinetic_energy"] = energies[..., 0]
-            out["potential_energy"] = energies[..., 1] + spring_energy(self.sim.drive, q)
+            out["potential_energy"] = energies[..., 1:].sum(axis=-1) + spring_energy(self.sim.drive, q)
             out["energy"] = out["kinetic_energy"] + out["potential_energy"]
         elif self._velocities:
             qd = engine.allowed(*_flat(q, qd)).reshape(qd.shape)
@@ -111,11 +111,16 @@ class RecordPlan:
 class Recorder:
     """Arrays (B, N, ...) that fill as batch rows proceed; a row that stops keeps its last values."""
 
-    def __init__(self, plan: RecordPlan, every: int, steps: int, rows: int) -> None:
-        self.every, self._plan = checked_count("every", every), plan
-        self.count = steps // self.every
-        self._kept = {name: np.zeros((rows, self.count, *shape)) for name, shape in plan.shapes.items()}
+    def __init__(self, plan: RecordPlan, schedule: Schedule, rows: int) -> None:
+        self.schedule, self._plan = schedule, plan
+        self._kept = {name: np.zeros((rows, len(schedule.due), *shape)) for name, shape in plan.shapes.items()}
         self._taken: list[tuple[Any, ...]] = []
+
+    def begin(self, state: State) -> None:
+        """Record the beginning, where that is asked for; what only steps can say is nan there."""
+        if self.schedule.begins:
+            for name, x in self._kept.items():
+                x[:, 0] = {"q_seen": state.q, "qd_seen": state.qd}.get(name, np.nan)
 
     @property
     def keep(self) -> tuple[str, ...]:
@@ -125,18 +130,33 @@ class Recorder:
     def follow(self, given: Stepping | InterpretedStepping, start: int, n: int) -> int:
         """Let all rows that go n steps on from step `start` write their records here, after every so many steps.
 
-        Either n is 1, or steps are counted from one that is recorded.
+        The n steps are of one stretch of `Schedule.chunks`.
         """
-        due = (start + n) // self.every - start // self.every
+        first, due = self._due(start, n)
         for name, x in self._kept.items():
-            given.record(name, x if due else None, start // self.every)
-        return 1 if due == n else self.every
+            given.record(name, x if due else None, first)
+        return 1 if due == n else self.schedule.every or n
+
+    def _due(self, start: int, n: int) -> tuple[int, int]:
+        """The first record after step `start`, and how many are due in the n steps from there on."""
+        if self.schedule.every:
+            every, begins = self.schedule.every, int(self.schedule.begins)
+            return start // every + begins, (start + n) // every - start // every
+        due, on = self.schedule.due, self.schedule.beyond == 0.0
+        found = np.flatnonzero(on & (due > start) & (due <= start + n))
+        return (int(found[0]) if len(found) else 0), len(found)
+
+    def stride(self, start: int, n: int) -> int:
+        """How often rows that go n steps on from any step `start` of a stretch must be looked at."""
+        every = self.schedule.every
+        return n if not every else every if start % every == 0 else 1
 
     def take(self, k: int, q: Array, qd: Array, given: Mapping[str, Array]) -> None:
         """What the only row did in its step k, which led to q and qd, and `given` more, all (1, ...)."""
-        if self._kept and (k + 1) % self.every == 0:
+        every = self.schedule.every
+        if self._kept and (k + 1) % every == 0:
             more = [given[name].tobytes() for name in self._plan.direct]
-            self._taken.append((k // self.every, q.tobytes(), qd.tobytes(), *more))
+            self._taken.append((k // every, q.tobytes(), qd.tobytes(), *more))
             if len(self._taken) == AT_ONCE:
                 self.put_away()
 
@@ -153,8 +173,9 @@ class Recorder:
         if not kept or not len(k):
             return
         times = start + every * np.arange(1, kept["q_seen"].shape[1] + 1)
-        pick = np.flatnonzero(times % self.every == 0)
-        slots = times[pick] // self.every - 1
+        on = np.flatnonzero(self.schedule.beyond == 0.0)
+        pick = np.flatnonzero(np.isin(times, self.schedule.due[on]))
+        slots = on[np.searchsorted(self.schedule.due[on], times[pick])]
         # a row that stopped on the way repeats its state; what it does later is stored over that
         for name, x in kept.items():
             self._kept[name][np.ix_(k, slots)] = x[:, pick]
@@ -168,20 +189,38 @@ class Recorder:
             out[name] = rules[name](grouped, axis=2) if name in rules else grouped[:, :, -1]
         return out
 
-    def put(self, batch: Batch, k: int, due: Array, found: Sequence[Array]) -> None:
-        """States x = (q, qd) of row k at the steps `due`; what is missing repeats the last one."""
-        if not self._kept or not len(due):
+    def look_aside(self, batch: Batch, start: int, u: Array, threads: int | None) -> None:
+        """Record what lies between step `start`, at which the batch is, and the next, under controls u (B, 1, nu)."""
+        if self.schedule.every:
+            return
+        due, beyond = self.schedule.due, self.schedule.beyond
+        for slot in np.flatnonzero((due == start) & (beyond > 0.0)):
+            aside, own = batch.aside(float(beyond[slot])), Recorder(self._plan, self._plan.even(1, 1), len(batch))
+            aside.advance(u, 0, 1, own, threads)
+            aside.end()
+            for name, x in own._kept.items():
+                self._kept[name][:, slot] = x[:, 0]
+
+    def between(self, start: int, stop: int) -> Array:
+        """The records that are made after step `start` and not after step `stop`."""
+        due, beyond = self.schedule.due, self.schedule.beyond
+        after = (due > start) | ((due == start) & (beyond > 0.0))
+        return np.flatnonzero(after & ((due < stop) | ((due == stop) & (beyond == 0.0))))
+
+    def put(self, batch: Batch, k: int, slots: Array, found: Sequence[Array]) -> None:
+        """States x = (q, qd) of row k at some records; what is missing repeats the last one."""
+        if not self._kept or not len(slots):
             return
         nq = batch.engine.tree.top.nq
         last = np.concatenate([batch.state.q[k], batch.state.qd[k]])
-        x = np.array([*found, *([last] * (len(due) - len(found)))])
+        x = np.array([*found, *([last] * (len(slots) - len(found)))])
         for name, y in (("q_seen", x[:, :nq]), ("qd_seen", x[:, nq:])):
-            self._kept[name][k, due // self.every - 1] = y
+            self._kept[name][k, slots] = y
 
     def _still(self, watch: Watch) -> None:
         """Records of contact for the time after a row has stopped: nothing pushes, and gaps are what they were."""
         for k in np.flatnonzero(~watch.has(Status.RUNNING)):
-            good = int(watch.steps[k]) // self.every
+            good = len(self.between(-1, int(watch.steps[k])))
             for name in set(CONTACT) & set(self._kept):
                 x = self._kept[name][k]
                 x[good:] = (x[good - 1] if good else np.nan) if name == "gap" else 0.0
@@ -193,12 +232,12 @@ class Recorder:
         stopped.fill(np.inf)
         if not final.h and not all_are(RUNNING, status):
             self._still(watch)
-            stopped = np.where(final.ok, np.inf, before.t + watch.steps * sim.dt)
+            stopped = np.where(final.ok, np.inf, final.t)
         if sim.engine.monitor:
             status, reasons = _balanced(watch, status, reasons)
         if sim.contact is not None and not (watch.residual <= JAMMED).all():
             status, reasons = _solved(watch, status, reasons)
-        t = self._plan.times(self.every, self.count) + before.t[0]
+        t = self.schedule.since + before.t[0]
         records = {n: (x[0] if single else x) for n, x in self._plan.told(self._kept).items()}
         peaks = {name: getattr(watch, name).copy() for name in self._plan.peaks}
         flags = {"status": status, "stopped": stopped, "substeps": batch.substeps, "singular": watch.passed > 0}

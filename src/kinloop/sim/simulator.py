@@ -29,12 +29,15 @@ from kinloop.sim.engine import Engine
 from kinloop.sim.integrators import INTEGRATORS, IntegratorOptions
 from kinloop.sim.integrators.fixed_step import FixedStep
 from kinloop.sim.integrators.integrator import Progress
+from kinloop.sim.outside import make_outside
 from kinloop.sim.recorder import Recorder, RecordPlan
 from kinloop.sim.rollout import Rollout
+from kinloop.sim.schedule import Span, scheduled, span_of
 from kinloop.sim.simulator_derivatives import SimulatorDerivatives
 from kinloop.sim.singularity import AT_SINGULAR
 from kinloop.sim.state import Maker, State, following, fresh
 from kinloop.sim.stepper import System
+from kinloop.sim.user_forces import UserForce
 from kinloop.sim.watch import BEGINNING
 
 SMALLEST = float(np.finfo(float).tiny)
@@ -56,7 +59,8 @@ class Simulator(SimulatorDerivatives):
     `limits` says whether joint stops and dry friction act (in "semi_implicit" only; others warn), `iterations` how
     often the contact solver sweeps, `substeps` how many classical steps "rk4" takes within one dt. `monitor` watches
     energy (`energy_monitor`) and loop errors in every step: a row whose energy does not balance says so in its status.
-    By default it does with "rk4", whose steps it makes no longer.
+    By default it does with "rk4", whose steps it makes no longer. `forces` are those of users: `Spring`, `Damper`,
+    `JointSpring`, `ExternalForce` (`user_forces`).
     `v` is always given and recorded in the robot's own coordinates.
     """
 
@@ -73,11 +77,12 @@ class Simulator(SimulatorDerivatives):
         tolerance: float = 1e-10,
         substeps: int = 8,
         monitor: bool | None = None,
+        forces: Sequence[UserForce] = (),
     ) -> None:
         contacts = tuple(contacts) if isinstance(contacts, list) else contacts
         motors = tuple(motors) if isinstance(motors, list) else motors
-        options = (limits, iterations, tolerance, substeps, monitor)
-        self._given = (robot, dt, ground, integrator, contacts, motors, *options)
+        options = (limits, iterations, tolerance, substeps, monitor, tuple(forces))
+        self._given: tuple[Any, ...] = (robot, dt, ground, integrator, contacts, motors, *options)
         if integrator not in INTEGRATORS:
             raise MethodError(f"integrator {integrator!r} is not one of {', '.join(map(repr, INTEGRATORS))}")
         self.dt = checked_number("dt", dt, "be a positive number of seconds", SMALLEST)
@@ -88,7 +93,8 @@ class Simulator(SimulatorDerivatives):
         refuse_constrained_loops(robot.tree.top, "Simulator")
         self.drive = make_drive(robot.tree, motors)
         self.contact = self._contact(contacts, limits, checked_count("iterations", iterations))
-        system = System(framed(robot.tree), self.drive, self.contact)
+        self.outside = make_outside(robot.tree, forces, len(self.drive.motors))
+        system = System(framed(robot.tree), self.drive, self.contact, self.outside)
         self.engine = Engine(robot, system, self.method, integrator == "rk4" if monitor is None else bool(monitor))
         self._memory_size = self.method.memory_size(system)
         self._last_plan: RecordPlan | None = None
@@ -118,15 +124,20 @@ class Simulator(SimulatorDerivatives):
         """A simulator pickles as what it was made of; its kernels are found in the cache, or made again."""
         return Simulator, self._given
 
+    def with_forces(self, forces: Sequence[UserForce]) -> Simulator:
+        """This simulator with further forces; their controls follow those that it has."""
+        given: tuple[Any, ...] = (*self._given[:-1], (*self._given[-1], *forces))
+        return Simulator(*given)
+
     @property
     def nu(self) -> int:
         """Number of controls."""
-        return len(self.drive.motors)
+        return len(self.drive.motors) + len(self.outside.inputs)
 
     @property
     def control_names(self) -> list[str]:
-        """The coordinates that the controls act on."""
-        return [m.joint for m in self.drive.motors]
+        """The coordinates that the controls of motors act on, then the controls of forces."""
+        return [*(m.joint for m in self.drive.motors), *self.outside.inputs]
 
     def state(
         self, q: ArrayLike | None = None, v: ArrayLike | None = None, t: ArrayLike = 0.0, qd: ArrayLike | None = None
@@ -158,7 +169,8 @@ class Simulator(SimulatorDerivatives):
     def maker(self) -> Maker:
         """Whose states these are: what a state says that may go on here."""
         robot = self.robot
-        return Maker(robot.name, robot.kernels.digest, self.integrator, parts_digest(self.drive.key))
+        acting = (self.drive.key, self.outside.key) if self.outside else self.drive.key
+        return Maker(robot.name, robot.kernels.digest, self.integrator, parts_digest(acting))
 
     def fitting(self, state: State) -> State:
         """The state, if it may go on here: a state of the same robot, which remembers what this simulator needs.
@@ -178,7 +190,7 @@ class Simulator(SimulatorDerivatives):
         if made.integrator != mine.integrator:
             what = f"the {made.integrator} integrator, not of {mine.integrator}"
         elif made.motors != mine.motors:
-            what = "a simulator with other motors"
+            what = "a simulator with other motors or forces"
         else:
             what = f"{state.memory.shape[1]} numbers, and {size} are needed with these contacts and joint stops"
         raise MethodError(f"the state has the memory of {what}; {remedy}")
@@ -198,7 +210,10 @@ class Simulator(SimulatorDerivatives):
         single = self.engine.single
         if single is not None and state.h == self.dt and state.made_by is self.maker:
             one, h = self._one_step
-            after = single.ahead(state.q, state.qd, _BEGINNING, state.memory, u, one, h)
+            if single.is_timed:
+                after = single.ahead(state.q, state.qd, _BEGINNING, state.memory, u, one, h, state.t)
+            else:
+                after = single.ahead(state.q, state.qd, _BEGINNING, state.memory, u, one, h)
             if after is not None:
                 q, qd, memory = after
                 return following(state, q, qd, single.later(state.t, h), memory)
@@ -214,7 +229,8 @@ class Simulator(SimulatorDerivatives):
         u = checked("u", np.zeros(nu) if u is None else u, nu)
         u = np.broadcast_to(u, (len(state), nu))[:, None]
         batch = self.batch(state)
-        self.method.run(batch, u, 1, Recorder(self._record_plan(()), 1, 1, len(state)), threads, None)
+        plan = self._record_plan(())
+        self.method.run(batch, u, 1, Recorder(plan, plan.even(1, 1), len(state)), threads, None)
         done = batch.read()
         batch.end()
         return done
@@ -226,8 +242,11 @@ class Simulator(SimulatorDerivatives):
         controls: ArrayLike | ControlFunction | None = None,
         *,
         steps: int | None = None,
+        until: float | None = None,
+        times: ArrayLike | None = None,
         record: Sequence[str] = ("q", "v"),
         every: int = 1,
+        record_start: bool = False,
         threads: int | None = None,
         progress: Progress | None = None,
         state: State | None = None,
@@ -235,7 +254,9 @@ class Simulator(SimulatorDerivatives):
         """Simulate a horizon for all batch rows at once.
 
         `controls`: None, (nu,) held, (T, nu) for all rows, (B, T, nu), or a function (t, state) -> (B, nu)
-        called once per step. `record` names what to keep after every `every`-th step: q, v, qd, energy,
+        called once per step. It goes `steps` steps of length dt, or `until` a time [s], or to the last of `times`; a
+        last step is shorter where need be. `record` names what to keep after every `every`-th step, or at the `times`
+        (a list of times [s], which need not lie on steps), with `record_start` at the beginning too: q, v, qd, energy,
         kinetic_energy, potential_energy, loop_error, and with contact contact_force, gap, residual, joint_impulse.
         `progress(done, steps)` is called now and then.
         """
@@ -243,8 +264,14 @@ class Simulator(SimulatorDerivatives):
         table = np.ndim(controls) if controls is not None and not callable(controls) else 0
         single = state is None and max(flat) <= 1 and table < 3
         start = self.state(q0, v0) if state is None else self.fitting(state)
-        u, steps, start = as_controls(controls, steps, start, self.nu)
-        recorder, batch = Recorder(self._record_plan(tuple(record)), every, steps, len(start)), self.batch(start)
+        plan, span = self._record_plan(tuple(record)), span_of(start, self.dt, steps, until, times)
+        u, steps, start = as_controls(controls, steps if span is None else span.total, start, self.nu)
+        if span is None and not record_start:
+            schedule = plan.even(every, steps)
+        else:
+            schedule = scheduled(start, self.dt, span or Span(steps), times, every, record_start)
+        recorder, batch = Recorder(plan, schedule, len(start)), self.batch(start)
+        recorder.begin(start)
         info = self.method.run(batch, u, steps, recorder, threads, progress)
         found = recorder.result(batch, start, single, info)
         batch.end()

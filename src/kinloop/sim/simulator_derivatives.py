@@ -55,11 +55,11 @@ class SimulatorDerivatives(ABC):
 
         The map is (q, v), u -> (q', v'): what `sim.step(sim.state(q, v), u)` does from the (q, v) of the state, without
         what that remembers. Changes of q and q' are those of independent coordinates, q + dq = robot.integrate(q, dq),
-        and come first; v and v' are as rollouts record them. Motors, springs, damping, contact, friction, stops, dry
-        friction and loops count. The contact problem is differentiated at its solution, not its sweeps; at a kink,
-        where another set of contacts would do as well, the derivative is that of the set which is reported
-        (`linearization.active_set` says how ties are decided). A row that cannot take the step whole,
-        or whose contacts and stops ask for what is impossible together, gets nan.
+        and come first; v and v' are as rollouts record them. Motors, springs, damping, forces of users at the state's
+        time, contact, friction, stops, dry friction and loops count. The contact problem is differentiated at its
+        solution, not its sweeps; at a kink, where another set of contacts would do as well, the derivative is that of
+        the set which is reported (`linearization.active_set` says how ties are decided). A row that cannot take the
+        step whole, or whose contacts and stops ask for what is impossible together, gets nan.
 
         "recursive" is the fast method and the default where it serves (no bending loops, semi_implicit), "graph" the
         one for all integrators with steps of fixed length.
@@ -69,7 +69,7 @@ class SimulatorDerivatives(ABC):
         start = self.state(state.q, v, state.t)
         u = np.ascontiguousarray(np.broadcast_to(checked("u", np.zeros(nu) if u is None else u, nu), (len(state), nu)))
         after = self.careful_step(start, u, threads)
-        return linearizer(start.q, v, u, after, self.dt, threads, method)
+        return linearizer(start.q, v, u, start.t, after, self.dt, threads, method)
 
     @cached_property
     def linearizer(self) -> Linearizer:

@@ -33,16 +33,16 @@ LEADING, TRAILING = ("q_next", "qd_next", "memory_next"), ("watch_next", "q_seen
 class SingleStep:
     """Steps of one row (1, n) by a kernel.
 
-    `ahead` is a builtin that takes q, qd, watch and memory as rows, controls (nu,), the number of steps (1,) and their
-    length (1,), and gives the next q, qd and memory; None where the row does not simply run on. That may be because of
-    the controls: the long way says what is wrong with them.
+    `ahead` is a builtin that takes q, qd, watch and memory as rows, controls (nu,), the number of steps (1,), their
+    length (1,) and, where that matters, the time (1,), and gives the next q, qd and memory; None where
+    the row does not simply run on. That may be because of the controls: the long way says what is wrong with them.
     """
 
     def __init__(self, step: Kernel) -> None:
         names = tuple(step.outputs)
         if (names[:3], names[-4:]) != (LEADING, TRAILING):
             raise TypeError(f"a step gives {LEADING} first and {TRAILING} last, this one gives {names}")
-        self.kernel = step
+        self.kernel, self.is_timed = step, "clock" in step.inputs
         shapes = [(1, *shape) if name in StepState._fields else shape for name, shape in step.inputs.items()]
         limits = [LARGEST if name == "u" else sys.float_info.max for name in step.inputs]
         unseen = [*([math.inf] * (len(names) - 4)), float(RUNNING)]
@@ -60,11 +60,11 @@ def _copies(*arrays: Array) -> tuple[Array, ...]:
 class _Row:
     """A row on its way in arrays that stay where they are: a step leads from `now` to others, which become `now`."""
 
-    def __init__(self, step: Kernel, steps: int, dt: float) -> None:
+    def __init__(self, step: Kernel, steps: int, dt: float, *clock: Array) -> None:
         self._step, sizes = step.builtin, {name: (1, *shape) for name, shape in step.outputs.items()}
         self.given = {name: np.empty(shape) for name, shape in sizes.items()}
         also = self.given | {name: np.empty(sizes[name]) for name in (*LEADING, "watch_next")}
-        length = np.array([float(steps)]), np.array([dt])
+        length = np.array([float(steps)]), np.array([dt]), *clock
         self._ways = [
             (StepState(*(a[f"{name}_next"] for name in StepState._fields)), (*length, *b.values()))
             for a, b in ((self.given, also), (also, self.given))
@@ -99,7 +99,8 @@ def run_one(
     progress: Progress | None,
 ) -> None:
     """Steps of a batch of one row under a control function."""
-    dt, nu, t, row = batch.dt, batch.nu, float(batch.began[0]), _Row(single.kernel, steps, batch.dt)
+    dt, nu, t = batch.dt, batch.nu, float(batch.began[0])
+    row = _Row(single.kernel, steps, dt, *([batch.began] if single.is_timed else []))
     state, runs = batch.read(), False
     for k, clock in enumerate(t + dt * np.arange(1.0, steps + 1.0)[:, None]):
         u, t = function(t, state), clock.item()

@@ -1,4 +1,4 @@
-"""Smooth motion, between impacts: accelerations under gravity, motors and passive joint forces.
+"""Smooth motion, between impacts: accelerations under gravity, motors, passive joint forces and forces of users.
 
 Two views of it. The independent one, in the charts in force: accelerations a of the coordinates v. And the one of all
 joints: x = (q, qd) moves by
@@ -24,7 +24,9 @@ from kinloop.linear import join
 from kinloop.model.topology import Topology
 from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive, joint_forces
+from kinloop.sim.contact.propagation import Soft
 from kinloop.sim.on_loops import closed_twice, coordinates, projected, spanning
+from kinloop.sim.outside import NOTHING, Outside
 from kinloop.sim.singularity import nearness
 
 
@@ -32,7 +34,8 @@ class SmoothMotion(NamedTuple):
     """The smooth motion at a state: kinematics `kin`, articulated inertias `art`, accelerations.
 
     `qd` and `g` are the spanning velocity and its bias (qdd = G a + g), `a` the accelerations of the independent
-    coordinates, `acc` the spatial accelerations of the bodies, with gravity as an acceleration of the ground.
+    coordinates, `acc` the spatial accelerations of the bodies, with gravity as an acceleration of the ground. `soft`
+    are springs and dampers that a step takes implicitly, besides those at joints.
     """
 
     kin: Motion
@@ -41,6 +44,7 @@ class SmoothMotion(NamedTuple):
     g: Array
     a: Array
     acc: list[Array]
+    soft: tuple[Soft, ...] = ()
 
 
 def accelerate(tree: ClusterTree, kin: Motion, art: list[Articulated], q: Array, f: Array) -> SmoothMotion:
@@ -57,20 +61,36 @@ def position_rate(top: Topology, q: Array, qd: Array) -> Array:
     return np.concatenate(parts or [np.zeros(0)])
 
 
-def closed_rate(tree: ClusterTree, drive: Drive, x: tuple[Array, Array], u: Array) -> tuple[Array, Array]:
+def closed_rate(
+    tree: ClusterTree, drive: Drive, x: tuple[Array, Array], u: Array, outside: Outside = NOTHING
+) -> tuple[Array, Array]:
     """f(x): rates of x = (q, qd) on closed loops."""
     q, qd = x
     v = coordinates(tree, still(tree, q).embedding, qd)
     kin = motion(tree, q, v)
-    f = joint_forces(drive, q, scatter(tree, [e.qd for e in kin.embedding]), u)
+    f = all_forces(tree.top, drive, outside, q, scatter(tree, [e.qd for e in kin.embedding]), u)
     s = accelerate(tree, kin, articulate(tree, kin), q, f)
     return position_rate(tree.top, q, s.qd), spanning(tree, kin.embedding, s.a) + s.g
 
 
-def state_rate(tree: ClusterTree, drive: Drive, x: tuple[Array, Array], u: Array) -> tuple[tuple[Array, Array], Any]:
+def all_forces(top: Topology, drive: Drive, outside: Outside, q: Array, qd: Array, u: Array) -> Array:
+    """Forces on the spanning coordinates: those at joints, and those of users, at this very state."""
+    f = joint_forces(drive, q, qd, u)
+    return f + outside.forces(top, q, qd, u) if outside else f
+
+
+def working_forces(top: Topology, drive: Drive, outside: Outside, q: Array, qd: Array, u: Array) -> Array:
+    """Forces on the spanning coordinates that do work: those at joints, and those of users but their springs."""
+    f = joint_forces(drive, q, qd, u)
+    return f + outside.working(top, q, qd, u) if outside else f
+
+
+def state_rate(
+    tree: ClusterTree, drive: Drive, x: tuple[Array, Array], u: Array, outside: Outside = NOTHING
+) -> tuple[tuple[Array, Array], Any]:
     """f(P(x)): rates of x = (q, qd) near closed loops, by (1), and how near P(x) is to a singular configuration."""
     q, _ = closed_twice(tree, tree.top.normalized(x[0]))
-    return closed_rate(tree, drive, (q, projected(tree, q, x[1])), u), nearness(tree, q)
+    return closed_rate(tree, drive, (q, projected(tree, q, x[1])), u, outside), nearness(tree, q)
 
 
 def spanning_kinetic_energy(tree: ClusterTree, q: Array, qd: Array) -> Any:

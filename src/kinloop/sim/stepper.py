@@ -7,7 +7,7 @@ shorter steps; the other batch rows never notice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -20,6 +20,7 @@ from kinloop.sim.actuators import Drive
 from kinloop.sim.contact.impact import Contact
 from kinloop.sim.energy_monitor import booked, energies
 from kinloop.sim.on_loops import drivers
+from kinloop.sim.outside import NOTHING, Outside
 from kinloop.sim.singularity import passes
 from kinloop.sim.status import Fault, Status
 from kinloop.sim.watch import Watch
@@ -36,11 +37,26 @@ MAX_SPEED = 1e7
 
 @dataclass(frozen=True)
 class System:
-    """What is simulated: a cluster tree in tangent frames, what drives and what stops it."""
+    """What is simulated: a cluster tree in tangent frames, what drives and what stops it, and forces of users."""
 
     tree: ClusterTree
     drive: Drive
     contact: Contact | None
+    outside: Outside = NOTHING
+
+    @cached_property
+    def nu(self) -> int:
+        """Number of controls: those of motors, then those of users' forces."""
+        return len(self.drive.motors) + len(self.outside.inputs)
+
+    @cached_property
+    def clock(self) -> dict[str, int]:
+        """What kernels are told of the time, an input of theirs and its size: nothing where no force depends on it."""
+        return {"clock": 1} if self.outside.is_timed else {}
+
+    def at(self, *clock: Array, since: Any = 0.0) -> System:
+        """The system so many seconds after the time that a clock (1,) says, if there is one."""
+        return replace(self, outside=self.outside.at(clock[0][0] + since)) if clock else self
 
     @cached_property
     def bends(self) -> bool:
@@ -54,8 +70,8 @@ class System:
 
     @cached_property
     def is_smooth(self) -> bool:
-        """Whether forces are smooth where nothing touches: controls alone act at joints, and no dry friction."""
-        return self.drive.is_smooth and not (self.contact and self.contact.rubs)
+        """Whether forces are smooth where nothing touches: no springs, dampers, servos, and no dry friction."""
+        return self.drive.is_smooth and not self.outside.springs and not (self.contact and self.contact.rubs)
 
     def loop_error(self, q: Array) -> Any:
         """How far the loop or coupling that is open most is open at q [m, rad]."""
@@ -144,17 +160,21 @@ class Stepper:
         self.system, self.method, self.monitor = system, method, monitor
 
     def inputs(self) -> dict[str, int]:
-        """Sizes of the kernel's inputs: those of a `StepState`, the controls, the number of steps, their length."""
+        """Sizes of the kernel's inputs: those of a `StepState`, the controls, the number of steps, their length.
+
+        Where time matters there is also a `clock`: the time when no step was taken.
+        """
         top = self.system.tree.top
         sizes = (top.nq, top.n_spanning, len(Watch._fields), self.method.memory_size(self.system))
         state = dict(zip(StepState._fields, sizes, strict=True))
-        return {**state, "u": len(self.system.drive.motors), "until": 1, "h": 1}
+        return {**state, "u": self.system.nu, "until": 1, "h": 1, **self.system.clock}
 
     def __call__(
-        self, q: Array, qd: Array, watch: Array, memory: Array, u: Array, until: Array, h: Array
+        self, q: Array, qd: Array, watch: Array, memory: Array, u: Array, until: Array, h: Array, *clock: Array
     ) -> dict[str, Array]:
         """One step of one row, taken if the row runs, the step is good, and `until` is not reached."""
-        moved, before = self.method.step(self.system, q, qd, memory, u, h[0]), Watch.of(watch)
+        before = Watch.of(watch)
+        moved = self.method.step(self.system.at(*clock, since=before.steps * h[0]), q, qd, memory, u, h[0])
         fastest = sc.largest([moved.qd[d] for d in self.system.turning])
         slow, within = h[0] * fastest <= LARGEST_TURN, sc.squared([*moved.q, *moved.qd]) < MAX_SPEED**2
         good = sc.logical_and(sc.logical_and(moved.correction <= OPENING, slow), within)
@@ -173,7 +193,7 @@ class Stepper:
         )  # fmt: skip
         if self.monitor:
             error = sc.maximum(before.loop_error, self.system.loop_error(moved.q))
-            found = energies(self.system.tree, moved.q, moved.qd)
+            found = energies(self.system.tree, self.system.outside, moved.q, moved.qd)
             new = new._replace(loop_error=error, **booked(before, *found, moved.work, moved.flying))
         after = Watch.of(_choose(go, new.vector(), watch))
         after = after._replace(status=status, fault=sc.where(refused, _fault(moved, slow, within), before.fault))

@@ -18,7 +18,7 @@ B5 = np.array([*A[-1], 0.0])
 class Oscillator:
     """x'' = -x, in place of a robot."""
 
-    def f(self, x, u):
+    def f(self, x, u, t=0.0):
         return np.array([x[1], -x[0]]), 1.0
 
 
@@ -93,9 +93,9 @@ def test_a_smaller_tolerance_gives_a_smaller_error():
 def test_a_step_that_meets_a_singular_configuration_is_tried_with_twelve_other_lengths(monkeypatch):
     lengths = []
 
-    def counted(field, x, slope, u, h):
+    def counted(field, x, slope, u, h, t):
         lengths.append(h)
-        return attempt(field, x, slope, u, h)
+        return attempt(field, x, slope, u, h, t)
 
     monkeypatch.setattr(adaptive, "attempt", counted)
     monkeypatch.setattr(adaptive, "is_blind", lambda near, speed, h: len(lengths) <= 26)

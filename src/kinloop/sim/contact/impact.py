@@ -35,7 +35,7 @@ from kinloop.sim.contact.candidates import Candidate
 from kinloop.sim.contact.contact_block import TINY
 from kinloop.sim.contact.ground import Ground
 from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, solve_with_joints, steps_over
-from kinloop.sim.contact.propagation import Propagated, response
+from kinloop.sim.contact.propagation import Propagated, response, softened
 from kinloop.sim.contact.row_steps import ContactRow
 from kinloop.sim.contact.solver import Impulses, shared
 from kinloop.sim.contact.touch import Touch, gravity_of, lowest_rate, touch
@@ -137,7 +137,7 @@ class Contact:
         vain = found.residual > JAMMED
         begin = self._memory(found, stops, touches, vain, jammed)
         forces = shared(contacts, found.contacts)
-        change = response(tree, s.kin, s.art, found.w)
+        change = response(tree, s.kin, s.art, found.w, s.soft)
         factor = self._rebound(tree, s, q, v + bounce.when * (v_free - v), change, found.w, bounce)
         factor = sc.where(vain, _harmless(contacts, paths, found, stops), factor)
         impulses, stops = ([x * factor for x in xs] for xs in (forces, stops))
@@ -175,7 +175,7 @@ class Contact:
         for t, u0, u1 in zip(touches, before, after, strict=True):
             bound = bounce.bound(lowest_rate(gravity_of(tree.top), t.gap, h), t.gap, u0, u1, h)
             bound = sc.where(jammed, sc.minimum(bound, 0.0), bound)
-            z, at = Propagated.wrench(tree, s.kin, s.art, t.body, t.wrench).row()
+            z, at = softened(s.soft, tree.nv, *Propagated.wrench(tree, s.kin, s.art, t.body, t.wrench).row())
             assert self.ground is not None, "candidates are candidates for touching a ground"
             floats = not floating.isdisjoint(tree.top.support(t.body))
             out.append(ContactRow(z, at, bounce.at(u0, u1), bound, self.ground.friction, floats))

@@ -15,7 +15,7 @@ from kinloop.clusters import ClusterTree
 from kinloop.clusters.tangent_frame import TangentFrame
 from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive
-from kinloop.sim.contact.propagation import Propagated
+from kinloop.sim.contact.propagation import Propagated, softened
 from kinloop.sim.contact.row_steps import ContactRow, JointRow
 from kinloop.sim.contact.solver import Impulses, Stops, solve_impulses
 from kinloop.sim.on_loops import spanning
@@ -176,7 +176,7 @@ def solve_with_joints(
     """
 
     def row(k: int) -> JointRow:
-        z, at = Propagated.joint(tree, s.kin, s.art, joints[k].dof).row()
+        z, at = softened(s.soft, tree.nv, *Propagated.joint(tree, s.kin, s.art, joints[k].dof).row())
         return JointRow(z[0], at, *paths[k], bool(joints[k].friction))
 
     n = 3 * len(contacts)

@@ -7,7 +7,8 @@ clusters are the columns of L^-1 J^T: [Chignoli2023, (57)-(67)], docs/algorithms
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,16 +57,57 @@ class Propagated(NamedTuple):
         return np.concatenate(parts).T, at
 
 
+class Soft(NamedTuple):
+    """A spring or damper that is taken implicitly: what it adds to the inertia along its coordinate.
+
+    Along z (dense), as in `Propagated.row`, other rows and responses are multiplied by I - part z z^T. With the square
+    of the coordinate's mobility s = z . z and e the inverse of what is added, that factor is the root of
+    I - z z^T / (e + s), which makes M^-1 the inverse of the larger inertia.
+    """
+
+    z: Array
+    at: list[int]
+    part: Any
+
+    @staticmethod
+    def of(z: Array, at: list[int], nv: int, e: Any) -> Soft:
+        """Of a row z over the coordinates `at` that adds 1 / e to the inertia."""
+        dense = np.zeros(nv, dtype=np.result_type(float, z))
+        dense[at] = z
+        total = e + z @ z
+        return Soft(dense, at, 1.0 / (total + sc.sqrt(e * total)))
+
+    def on(self, x: Array) -> Array:
+        """(I - part z z^T) x for a vector x (nv,)."""
+        out = np.array(x, dtype=np.result_type(x, self.z))
+        out[self.at] = out[self.at] - (self.part * (self.z[self.at] @ out[self.at])) * self.z[self.at]
+        return out
+
+
+def softened(soft: Sequence[Soft], nv: int, z: Array, at: list[int]) -> tuple[Array, list[int]]:
+    """A row (z, at) of `Propagated.row` (n, len(at)) among springs and dampers that are taken implicitly."""
+    if not soft:
+        return z, at
+    rows = np.zeros((len(z), nv), dtype=np.result_type(float, z, *(x.z for x in soft)))
+    rows[:, at] = z
+    for x in soft:
+        rows = np.stack([x.on(row) for row in rows])
+    on = sorted(set(at).union(*(x.at for x in soft)))
+    return rows[:, on], on
+
+
 def _inverse_roots(a: Articulated) -> Array:
     """D^-1/2 of a cluster, its diagonal."""
     return np.array([sc.sqrt(d) for d in a.D.inverse])
 
 
-def response(tree: ClusterTree, kin: Motion, art: list[Articulated], w: Array) -> Array:
+def response(tree: ClusterTree, kin: Motion, art: list[Articulated], w: Array, soft: Sequence[Soft] = ()) -> Array:
     """M^-1 J^T lambda = L^-T D^-1/2 w: how impulses lambda change the independent velocities, from w = Z^T lambda.
 
-    The lines of Z are the vectors z of `Propagated.row`, one per component of the impulses.
+    The lines of Z are the vectors z of `Propagated.row`, one per component of the impulses, `softened` if need be.
     """
+    for x in reversed(soft):
+        w = x.on(w)
     y: list[Array] = []
     acc: dict[int, Array] = {}
     for k, a in enumerate(art):

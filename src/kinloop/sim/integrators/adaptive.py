@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from kinloop.clusters.closing import TOLERANCE
 from kinloop.scalar import Array
-from kinloop.sim.actuators import joint_forces
 from kinloop.sim.batch import Batch
 from kinloop.sim.controls import ControlFunction, ask
 from kinloop.sim.energy_monitor import booked
@@ -24,6 +24,7 @@ from kinloop.sim.integrators.integrator import IntegratorOptions, Progress
 from kinloop.sim.reasons import Stop
 from kinloop.sim.recorder import Recorder
 from kinloop.sim.singularity import is_blind, passes
+from kinloop.sim.smooth_motion import working_forces
 from kinloop.sim.status import Fault, Status
 from kinloop.sim.stepper import MAX_SPEED, System
 from kinloop.sim.watch import Watch
@@ -102,19 +103,24 @@ class Adaptive:
         progress: Progress | None,
     ) -> dict[str, Any]:
         """Row by row; controls hold for dt, records are at multiples of it. Says how many steps each row took."""
-        courses = [Course(batch, k, self.tolerance) for k in range(len(batch))]
-        stride = steps if not callable(u) and u.shape[1] == 1 else 1
-        for start in range(0, steps, stride):
-            stop = start + stride
-            due = np.arange(start // recorder.every + 1, stop // recorder.every + 1) * recorder.every
+        courses, dt = [Course(batch, k, self.tolerance) for k in range(len(batch))], batch.dt
+        (whole, rest), since = recorder.schedule.span, recorder.schedule.since
+        held = not callable(u) and u.shape[1] == 1
+        borders = sorted({0, whole, steps}) if held else range(steps + 1)
+        for start, stop in pairwise(borders):
+            slots = recorder.between(start, stop)
             if callable(u):
-                control = ask(u, start * batch.dt, batch.began, batch.read(), batch.nu)[:, 0]
+                control = ask(u, start * dt, batch.began, batch.read(), batch.nu)[:, 0]
             else:
-                control = u[:, start]
+                control = u[:, 0 if held else start]
             control = np.broadcast_to(control, (len(batch), batch.nu))
+            if start == whole:
+                batch.shorten(rest)
             for course in courses:
-                found = course.run(control[course.k], stop * batch.dt, due * batch.dt)
-                recorder.put(batch, course.k, due, found)
+                if start == whole:
+                    course.counted = whole * dt, whole
+                found = course.run(control[course.k], stop * dt if stop <= whole else whole * dt + rest, since[slots])
+                recorder.put(batch, course.k, slots, found)
             if progress is not None:
                 progress(stop, steps)
         return {"steps": [course.steps for course in courses]}
@@ -126,9 +132,10 @@ class Field:
     def __init__(self, engine: Engine) -> None:
         self.engine, self.nq = engine, engine.tree.top.nq
 
-    def f(self, x: Array, u: Array) -> tuple[Array, float]:
-        """The slope at x, and how near x is to a singular configuration."""
-        dq, dqd, near = self.engine.rate(x[: self.nq], x[self.nq :], u)
+    def f(self, x: Array, u: Array, t: float = 0.0) -> tuple[Array, float]:
+        """The slope at x and the time t, and how near x is to a singular configuration."""
+        clock = [np.array([t])] if self.engine.system.clock else []
+        dq, dqd, near = self.engine.rate(x[: self.nq], x[self.nq :], u, *clock)
         return np.concatenate([dq, dqd]), float(near[0])
 
     def P(self, x: Array) -> tuple[Array, Array]:
@@ -137,8 +144,8 @@ class Field:
         return np.concatenate([q, qd]), there
 
 
-def attempt(field: Field, x: Array, k1: Array, u: Array, h: float) -> tuple[Array, list[Array], float]:
-    """The step of order 5, its seven slopes, and the smallest nearness to a singular configuration of its stages.
+def attempt(field: Field, x: Array, k1: Array, u: Array, h: float, t: float = 0.0) -> tuple[Array, list[Array], float]:
+    """The step of order 5 from the time t, its seven slopes, and how near its stages came to a singular configuration.
 
     A stage that leads to no state ends the attempt there.
     """
@@ -151,7 +158,7 @@ def attempt(field: Field, x: Array, k1: Array, u: Array, h: float) -> tuple[Arra
         y = x + h * slope
         if not np.all(np.isfinite(y)):
             break
-        slope, near = field.f(y, u)
+        slope, near = field.f(y, u, t + h * sum(row))
         k.append(slope)
         nearest = min(nearest, near)
     return y, k, nearest
@@ -183,6 +190,7 @@ class Course:
         self.field = Field(batch.engine)
         self.x = np.concatenate([batch.state.q[k], batch.state.qd[k]])
         self.t, self.h, self.steps = 0.0, batch.dt, 0
+        self.counted = 0.0, 0  # from when on steps are batch.dt long, and how many there were before
         self.speed, self.past = 0.0, [(-1.0, 1.0), (-0.5, 1.0)]
         begin = self.x
         self.whole = Whole(0.0, lambda: begin)
@@ -191,11 +199,11 @@ class Course:
         """Go to the time `until` under the control u; the closed states at the times `outputs`."""
         found: list[Array] = []
         self._arrive(self.field.P(self.x))
-        slope, _ = self.field.f(self.x, u)
-        moves = 0
+        began, moves = float(self.batch.began[self.k]), 0
+        slope, _ = self.field.f(self.x, u, began + self.t)
         while self.t < until - ROUNDING and self.batch.watch.status[self.k] == Status.RUNNING:
             h = min(self.h, until - self.t)
-            y, k, near = attempt(self.field, self.x, slope, u, h)
+            y, k, near = attempt(self.field, self.x, slope, u, h, began + self.t)
             if is_blind(near, self.speed, h) and moves < ELSEWHERE:
                 self.h, moves = 0.77 * h, moves + 1
                 self._stop_below(CRAWLING * self.batch.dt, Fault.BLIND)
@@ -225,12 +233,18 @@ class Course:
         if self.batch.watch.status[self.k] != Status.RUNNING:
             self.t, self.x = self.whole.t, self.whole.state()
             self._note()
-        self.batch.watch.steps[self.k] = round(self.t / self.batch.dt)
+        self.batch.watch.steps[self.k] = self._step_at(self.t)
         return found
+
+    def _step_at(self, t: float) -> int:
+        """How many steps of the batch a time is after the beginning."""
+        since, count = self.counted
+        return count + round((t - since) / self.batch.dt)
 
     def _pass(self, y: Array, k: list[Array], h: float, end: float) -> None:
         """Note the last whole dt within the step to y, at which the row stays if it goes no further."""
-        t, x, start = self.batch.dt * np.floor((end + ROUNDING) / self.batch.dt), self.x, self.t
+        since, dt, x, start = self.counted[0], self.batch.dt, self.x, self.t
+        t = since + dt * np.floor((end - since + ROUNDING) / dt)
         if t > start:
             part = min((t - start) / h, 1.0)
             self.whole = Whole(t, lambda: self.field.P(interpolate(x, y, k, h, part) if part < 1.0 else y)[0])
@@ -239,12 +253,15 @@ class Course:
         """Note the energy at y and the work on the way there, by Simpson's rule (`energy_monitor`)."""
         nq, engine, row = self.field.nq, self.batch.engine, self.batch.state.watch[self.k]
 
-        def power(x: Array) -> float:
-            return float(joint_forces(engine.system.drive, x[:nq], x[nq:], u) @ x[nq:])
+        def power(x: Array, part: float) -> float:
+            outside = engine.system.outside.at(self.batch.began[self.k] + self.t + part * h)
+            f = working_forces(engine.tree.top, engine.system.drive, outside, x[:nq], x[nq:], u)
+            return float(f @ x[nq:])
 
-        work = (h / 6.0) * (power(self.x) + 4.0 * power(interpolate(self.x, y, k, h, 0.5)) + power(y))
-        kinetic, potential = np.asarray(engine.reading(y[:nq], y[nq:])[1])
-        row[:] = Watch.of(row)._replace(**booked(Watch.of(row), kinetic, potential, work)).vector()
+        between = interpolate(self.x, y, k, h, 0.5)
+        work = (h / 6.0) * (power(self.x, 0.0) + 4.0 * power(between, 0.5) + power(y, 1.0))
+        kinetic, *potential = np.asarray(engine.reading(y[:nq], y[nq:])[1])
+        row[:] = Watch.of(row)._replace(**booked(Watch.of(row), kinetic, sum(potential), work)).vector()
 
     def _note(self) -> None:
         """Say in the batch which state the row has."""
@@ -260,7 +277,7 @@ class Course:
         """Stop the row for good where its steps become shorter than this [s]."""
         if self.h < shortest:
             q, qd = self.x[: self.field.nq], self.x[self.field.nq :]
-            self.batch.watch.steps[self.k] = round(self.whole.t / self.batch.dt)
+            self.batch.watch.steps[self.k] = self._step_at(self.whole.t)
             self.batch.stop(self.k, Stop(q, qd, fault, self.h, f"with steps of {self.h:.1e} s"))
 
     def _error(self, y: Array, k: list[Array], h: float) -> float:

@@ -65,17 +65,19 @@ class FixedStep(ABC):
         progress: Progress | None,
     ) -> dict[str, Any]:
         """Chunk by chunk; a control function is asked before every step."""
-        if callable(u) and len(batch) == 1 and (single := batch.engine.single) is not None:
+        schedule = recorder.schedule
+        if callable(u) and len(batch) == 1 and schedule.is_even and (single := batch.engine.single) is not None:
             run_one(single, batch, u, steps, recorder, progress)
             return {}
-        most = CHUNK if progress is not None else LONG_CHUNK
-        chunk = 1 if callable(u) else max(recorder.every, most // recorder.every * recorder.every)
-        for start in range(0, steps, chunk):
-            n = min(chunk, steps - start)
+        most, dt = CHUNK if progress is not None else LONG_CHUNK, batch.dt
+        for start, n in ((k, 1) for k in range(steps)) if callable(u) else schedule.chunks(most):
             if callable(u):
-                control = ask(u, start * batch.dt, batch.began, batch.read(), batch.nu)
+                control = ask(u, start * dt, batch.began, batch.read(), batch.nu)
             else:
                 control = u if u.shape[1] == 1 else u[:, start : start + n]
+            recorder.look_aside(batch, start, control[:, :1], threads)
+            if start == schedule.span.steps:
+                batch.shorten(schedule.span.rest)
             batch.advance(control, start, n, recorder, threads)
             if progress is not None:
                 progress(start + n, steps)

@@ -16,13 +16,13 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
-from kinloop.sim.actuators import joint_forces
 from kinloop.sim.integrators.fixed_step import FixedStep
 from kinloop.sim.integrators.history import coasted, extrapolated, read_past, respaced, updated, weights
 from kinloop.sim.integrators.integrator import IntegratorOptions
 from kinloop.sim.on_loops import closed_twice, projected
+from kinloop.sim.outside import Outside
 from kinloop.sim.singularity import is_blind, loop_speed
-from kinloop.sim.smooth_motion import state_rate
+from kinloop.sim.smooth_motion import state_rate, working_forces
 from kinloop.sim.stepper import Moved, System
 
 MEMORY = 4
@@ -50,7 +50,7 @@ class RungeKutta(FixedStep):
 
     def memory_size(self, system: System) -> int:
         """Differences of the acceleration at the beginnings of parts, how many are known, step length and controls."""
-        return (MEMORY * len(system.drivers) + 2 + len(system.drive.motors)) if system.bends else 0
+        return (MEMORY * len(system.drivers) + 2 + system.nu) if system.bends else 0
 
     def respaced(self, system: System, memory: Array, h: float) -> Array:
         return respaced(memory, MEMORY, len(system.drivers), h, since=1.0) if memory.shape[1] else memory
@@ -60,12 +60,15 @@ class RungeKutta(FixedStep):
         known = read_past(memory, MEMORY, len(system.drivers), held).known_differences() if len(memory) else memory
 
         def body(carry: Array, given: Array) -> Array:
+            now, carry = carry[:timed], carry[timed:]
             x, before, (worst, nearest, work) = carry[:both], carry[both:-3], carry[-3:]
-            end = runge_kutta(system, x[:nq], x[nq:], before, given[1:], given[0])
+            end = runge_kutta(system.at(*([now] if timed else [])), x[:nq], x[nq:], before, given[1:], given[0])
             worst, nearest = sc.maximum(worst, end.correction), sc.minimum(nearest, end.nearness)
-            return np.array([*end.q, *end.qd, *end.known, worst, nearest, work + end.work])
+            return np.array([*(now + given[0]), *end.q, *end.qd, *end.known, worst, nearest, work + end.work])
 
-        end = sc.repeat(self.substeps, body, np.array([*q, *qd, *known, 0.0, 1.0, 0.0]), np.array([part, *u]))
+        timed = len(system.clock)
+        start = np.array([*[system.outside.t] * timed, *q, *qd, *known, 0.0, 1.0, 0.0])
+        end = sc.repeat(self.substeps, body, start, np.array([part, *u]))[timed:]
         memory = np.array([*end[both:-3], *held]) if len(memory) else memory
         worst, nearest, work = end[-3:]
         return Moved(end[:nq], end[nq:both], memory, worst, nearest, work, {})
@@ -87,25 +90,27 @@ def runge_kutta(system: System, q: Array, qd: Array, known: Array, u: Array, h: 
 
     Where accelerations on the way are lost to rounding the steps before, of which differences are `known`, lead on.
     """
-    tree, drive = system.tree, system.drive
+    tree, drive, now = system.tree, system.drive, system.outside
+    halfway, then = now.after(0.5 * h), now.after(h)
 
     def ahead(k: tuple[Array, Array], part: float) -> tuple[Array, Array]:
         return q + (part * h) * k[0], qd + (part * h) * k[1]
 
-    def power(x: tuple[Array, Array]) -> Any:
-        return joint_forces(drive, *x, u) @ x[1]
+    def power(x: tuple[Array, Array], outside: Outside) -> Any:
+        return working_forces(tree.top, drive, outside, *x, u) @ x[1]
 
     x1 = (q, qd)
-    k1, r1 = state_rate(tree, drive, x1, u)
+    k1, r1 = state_rate(tree, drive, x1, u, now)
     x2 = ahead(k1, 0.5)
-    k2, r2 = state_rate(tree, drive, x2, u)
+    k2, r2 = state_rate(tree, drive, x2, u, halfway)
     x3 = ahead(k2, 0.5)
-    k3, r3 = state_rate(tree, drive, x3, u)
+    k3, r3 = state_rate(tree, drive, x3, u, halfway)
     x4 = ahead(k3, 1.0)
-    k4, r4 = state_rate(tree, drive, x4, u)
+    k4, r4 = state_rate(tree, drive, x4, u, then)
     plain = tuple(x + (h / 6.0) * (a + 2.0 * (b + c) + d) for x, a, b, c, d in zip(x1, k1, k2, k3, k4, strict=True))
     near = sc.minimum(sc.minimum(r1, r2), sc.minimum(r3, r4))
-    work = (h / 6.0) * (power(x1) + 2.0 * (power(x2) + power(x3)) + power(x4))
+    between = power(x2, halfway) + power(x3, halfway)
+    work = (h / 6.0) * (power(x1, now) + 2.0 * between + power(x4, then))
     if not len(known):
         return Part(*_closed(tree, *plain), known, near, work)
     way = _Way.of(system, x1, k1[1][system.drivers], r1, known, h)
@@ -113,7 +118,7 @@ def runge_kutta(system: System, q: Array, qd: Array, known: Array, u: Array, h: 
     q, qd, correction = _closed(tree, *(sc.where(blind, a, b) for a, b in zip(way.end, plain, strict=True)))
     correction = sc.where(sc.logical_and(blind, way.unknown), np.inf, correction)
     # stages beyond a singular configuration may be no numbers: what forces did follows from both ends
-    work = sc.where(blind, (0.5 * h) * (power(x1) + power((q, qd))), work)
+    work = sc.where(blind, (0.5 * h) * (power(x1, now) + power((q, qd), then)), work)
     return Part(q, qd, correction, way.known, near, work)
 
 

@@ -1,8 +1,9 @@
 """The semi-implicit step: the leapfrog on closed loops, with contact, and with a memory where the motion is smooth.
 
 A step moves by half with the old velocity, accelerates there, and moves by half with the new one. Velocity products
-are taken at the middle of the step too, predicted from the steps before. Damping, springs and servos are taken
-implicitly (`actuators`), impulses of contacts, joint stops and dry friction at the middle (`contact`).
+are taken at the middle of the step too, predicted from the steps before, and so are external forces of users. Damping,
+springs and servos are taken implicitly (`actuators`, `implicit_springs`), impulses of contacts, joint stops and dry
+friction at the middle (`contact`).
 
 Where forces are smooth (no damping, springs or servos, nothing touches, controls stay), the accelerations of the last
 steps correct the step to order 8 in linkages, 4 in other robots (`history`). So do they where the loops come so near to
@@ -26,6 +27,7 @@ from kinloop.algorithms.trees.kinematics import motion, still
 from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
 from kinloop.sim.actuators import implicit_armature, joint_forces, with_armature
+from kinloop.sim.implicit_springs import accelerate_outside
 from kinloop.sim.integrators.fixed_step import FixedStep
 from kinloop.sim.integrators.history import (
     Past,
@@ -72,7 +74,7 @@ class SemiImplicit(FixedStep):
     def memory_size(self, system: System) -> int:
         """The numbers of a `Past`."""
         impulses = system.contact.memory_size if system.contact else 0
-        return _count(system) * len(system.drivers) + 2 + len(system.drive.motors) + impulses
+        return _count(system) * len(system.drivers) + 2 + system.nu + impulses
 
     def has_start(self, system: System) -> bool:
         return system.is_smooth and system.bends
@@ -92,7 +94,7 @@ class SemiImplicit(FixedStep):
         bodies = system.contact.bodies if system.contact else ()
         base = still(tree, middle).embedding
         drift = _drift(tree, system, past, h, base)
-        s, here, v_free = _at_the_middle(tree, system, middle, qd, qd_mid, base, drift, u, h, bodies)
+        s, here, v_free, working = _at_the_middle(tree, system, middle, qd, qd_mid, base, drift, u, h, bodies)
         G = s.kin.embedding
         near = nearness(tree, middle)
         a = (spanning(tree, G, s.a) + s.g)[system.drivers]
@@ -103,6 +105,7 @@ class SemiImplicit(FixedStep):
         moved = _finish(tree, system, q, qd, past, s, here, v_free, middle, a, off, near, h)
         # implicit forces are those at the start, less what the armature takes that stands for their change
         pushed = h * joint_forces(system.drive, middle, spanning(tree, G, here), u) - extra * (moved.qd - qd)
+        pushed = pushed if working is None else pushed + h * working
         return moved._replace(work=0.5 * (pushed @ (qd + moved.qd)))
 
 
@@ -144,19 +147,24 @@ def _bend(past: Past, h: Any) -> Array:
 def _at_the_middle(
     tree: ClusterTree, system: System, q: Array, qd: Array, qd_mid: Array, base: Any, drift: Array, u: Array, h: Any,
     turning: Collection[int],
-) -> tuple[SmoothMotion, Array, Array]:  # fmt: skip
+) -> tuple[SmoothMotion, Array, Array, Array | None]:  # fmt: skip
     """The smooth motion at the middle q, and the independent velocities at the start and at the end without impulses.
 
-    Velocity products are taken at the middle, all other forces with the velocity at the start. Both velocities are in
-    the axes of the middle, which do not turn.
+    Velocity products and external forces are taken at the middle, all other forces with the velocity at the start. Both
+    velocities are in the axes of the middle, which do not turn. Last the forces of users but springs, if there are any.
     """
     v = coordinates(tree, base, qd)
     here = turned_by(tree, v, 0.5 * h * v + drift)
     v_mid = coordinates(tree, base, qd_mid)
     kin = motion(tree, q, v_mid, turning)
     f = joint_forces(system.drive, q, spanning(tree, kin.embedding, here), u)
-    s = accelerate(tree, kin, articulate(tree, kin), q, f)
-    return s, here, here + h * (s.a + transport(tree, v_mid))
+    art, beyond, working = articulate(tree, kin), transport(tree, v_mid), None
+    if system.outside:
+        touching = system.contact is not None
+        s, working = accelerate_outside(tree, system.outside, kin, art, q, f, here, beyond, u, h, turning, touching)
+    else:
+        s = accelerate(tree, kin, art, q, f)
+    return s, here, here + h * (s.a + beyond), working
 
 
 def _finish(

@@ -72,20 +72,24 @@ def starting_memory(
     tree, own, nq, size = system.tree, system.drivers, len(q), len(q) + len(qd)
     rows, used = course(count)
     stages, none = len(rows), np.zeros(len(own))
+    clock = [system.outside.t] * len(system.clock)
 
     def body(carry: Array, given: Array) -> Array:
         """Carried are the rates, the last one first, how many were met, and the smallest nearness."""
         rates, stage, nearest = carry[:-2], carry[-2], carry[-1]
-        h, x, u = given[0], given[1 : 1 + size], given[1 + size :]
+        h, x, u = given[0], given[1 : 1 + size], given[1 + size : len(given) - len(clock)]
         for back in range(1, stages):  # the rate met so many evaluations before
             w = [row[k - back] if 0 <= k - back < len(row) else 0.0 for k, row in enumerate(rows)]
             x = x - (h * _at_stage(w, stage)) * rates[(back - 1) * size : back * size]
-        dq, dqd = closed_rate(tree, system.drive, (x[:nq], x[nq:]), u)
+        outside = system.outside
+        if clock:
+            outside = outside.at(given[-1] - h * _at_stage([sum(row) for row in rows], stage))
+        dq, dqd = closed_rate(tree, system.drive, (x[:nq], x[nq:]), u, outside)
         near = sc.minimum(nearest, nearness(tree, x[:nq]))
         return np.concatenate([dq, dqd, rates[:-size], np.array([stage + 1.0, near])])
 
     start = np.array([*np.zeros(stages * size), 0.0, 1.0])
-    end = sc.repeat(stages, body, start, np.array([h, *q, *qd, *u]))
+    end = sc.repeat(stages, body, start, np.array([h, *q, *qd, *u, *clock]))
     met = [end[(stages - k) * size - len(qd) : (stages - k) * size][own] for k in used]
     lost = is_blind(end[-1], loop_speed(tree, qd), h)
     lost = sc.logical_or(lost, sc.logical_not(h * h * sc.squared(np.concatenate(met)) < MAX_SPEED**2))  # a nan too

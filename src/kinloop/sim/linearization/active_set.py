@@ -30,7 +30,7 @@ from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
 from kinloop.sim.contact.contact_block import TINY
 from kinloop.sim.contact.joint_stops import JointLimit, JointPath
-from kinloop.sim.contact.propagation import Propagated
+from kinloop.sim.contact.propagation import Propagated, softened
 from kinloop.sim.contact.row_steps import ContactRow, JointRow
 from kinloop.sim.contact.solver import Impulses
 from kinloop.sim.linearization.soft_elimination import Elimination
@@ -191,7 +191,7 @@ class ActiveSet:
     ) -> tuple[Impulses, list[Any]]:  # fmt: skip
         n, rows = 3 * len(contacts), []
         for joint, path in zip(joints, paths, strict=True):
-            z, at = Propagated.joint(tree, s.kin, s.art, joint.dof).row()
+            z, at = softened(s.soft, tree.nv, *Propagated.joint(tree, s.kin, s.art, joint.dof).row())
             rows.append(JointRow(z[0], at, *path, bool(joint.friction)))
         chosen = [contact_choice(row, self.given[3 * k : 3 * k + 3]) for k, row in enumerate(contacts)]
         modes = [joint_mode(row, x, row.rubs) for row, x in zip(rows, self.given[n:], strict=True)]

@@ -35,18 +35,19 @@ class DirectionalStep:
         self.sizes = [parameter_size(tree.top, name) for name in parameters]
 
     def inputs(self) -> dict[str, int]:
-        """Sizes of the inputs: state, controls, impulses of the solution; the direction, along q, v and u."""
-        top, nv, nu = self.tree.top, self.tree.nv, len(self.system.drive.motors)
+        """Sizes of the inputs: state, controls, impulses of the solution; the direction, along q, v and u; time."""
+        top, nv, nu = self.tree.top, self.tree.nv, self.system.nu
         rows = self.system.contact.size if self.system.contact else 0
         sizes = {"q": top.nq, "v": nv, "u": nu, "impulses": rows, "h": 1, "dy": nv, "dv": nv, "du": nu}
-        return sizes | {"p": sum(self.sizes), "dp": sum(self.sizes)}
+        return sizes | {"p": sum(self.sizes), "dp": sum(self.sizes)} | self.system.clock
 
     def __call__(
         self, q: Array, v: Array, u: Array, impulses: Array, h: Array, dy: Array, dv: Array, du: Array,
-        p: Array, dp: Array,
+        p: Array, dp: Array, *clock: Array,
     ) -> dict[str, Any]:  # fmt: skip
         """The change of (q', v') (2 nv,), by how much equations are missed [m/s], modes of contacts and joints."""
         tree, system = self._opened(self.tree, p), replace(self.system, tree=self._opened(self.system.tree, p))
+        system = system.at(*clock)
         qd = spanning_velocity(tree, q, v)
         step = fresh_step(system, self.method, q, qd, u, impulses, h[0])
         moving = [*q, *v, *u, *p]

@@ -102,15 +102,16 @@ class Linearizer:
             raise MethodError(f"method {method!r} of linearize is not one of {', '.join(map(repr, METHODS))}")
         if method == "recursive" and not self.recursive_serves:
             raise MethodError(
-                "method 'recursive' of linearize takes the semi_implicit integrator, robots without bending loops, "
-                "contacts of free bases without restitution, and stops on independent coordinates; leave method out"
+                "method 'recursive' of linearize takes the semi_implicit integrator, robots without bending loops and "
+                "forces of users, contacts of free bases without restitution, and stops on independent coordinates; "
+                "leave method out"
             )
         return method
 
     def __call__(
-        self, q: Array, v: Array, u: Array, after: State, dt: float, threads: int | None, method: str
+        self, q: Array, v: Array, u: Array, t: Array, after: State, dt: float, threads: int | None, method: str
     ) -> Linearization:
-        """The derivatives of steps of length dt from (q, v) under u (B, nu) to the states `after`."""
+        """The derivatives of steps of length dt from (q, v) at times t (B,) under u (B, nu) to the states `after`."""
         contact, nv = self.engine.system.contact, self.engine.robot.nv
         impulses = self._impulses(after)
         if method == "recursive":
@@ -118,7 +119,7 @@ class Linearizer:
             A, B, missed, contacts, joints = self.recursive(*given, threads=threads)
         else:
             directions = Directions.of_state(nv, u.shape[1])
-            change, missed, contacts, joints = self._along(directions, (), q, v, u, impulses, dt, threads)
+            change, missed, contacts, joints = self._along(directions, (), q, v, u, t, impulses, dt, threads)
             A, B = change[..., : 2 * nv], change[..., 2 * nv :]
         lost = (after.status != RUNNING) | (after.pace[:, 0] > 1)
         if contact:
@@ -130,12 +131,13 @@ class Linearizer:
         return Linearization(A, B, touching, stopped, names, np.asarray(missed)[:, 0], after)
 
     def of_parameters(
-        self, names: tuple[str, ...], q: Array, v: Array, u: Array, after: State, dt: float, threads: int | None
-    ) -> Array:
+        self, names: tuple[str, ...], q: Array, v: Array, u: Array, t: Array, after: State, dt: float,
+        threads: int | None,
+    ) -> Array:  # fmt: skip
         """How the end of a step changes with parameters of the robot (B, 2 nv, numbers of all of them)."""
         values = np.concatenate([parameter_value(self.engine.robot.tree.top, name) for name in names])
         directions = Directions.of_parameters(v.shape[1], u.shape[1], len(values))
-        return self._along(directions, names, q, v, u, self._impulses(after), dt, threads, values)[0]
+        return self._along(directions, names, q, v, u, t, self._impulses(after), dt, threads, values)[0]
 
     def _impulses(self, after: State) -> Array:
         """The solution of the contact problem of a step to `after`: what the next one would begin with."""
@@ -144,8 +146,8 @@ class Linearizer:
         return np.ascontiguousarray(after.memory[:, -rows - 1 : -1]) if rows else np.zeros((len(after), 0))
 
     def _along(
-        self, directions: Directions, names: tuple[str, ...], q: Array, v: Array, u: Array, impulses: Array, dt: float,
-        threads: int | None, values: Array | None = None,
+        self, directions: Directions, names: tuple[str, ...], q: Array, v: Array, u: Array, t: Array, impulses: Array,
+        dt: float, threads: int | None, values: Array | None = None,
     ) -> tuple[Array, Array, Array, Array]:  # fmt: skip
         """Changes (B, 2 nv, directions), and what else the kernel says, state by state."""
         n, found = len(directions.dv), []
@@ -154,10 +156,11 @@ class Linearizer:
             here = slice(k, k + size)
             count = len(q[here])
             states = [np.repeat(x[here], n, axis=0) for x in (q, v, u, impulses)]
+            clock = [np.repeat(t[here, None], n, axis=0)] if self.engine.system.clock else []
             *steps, dp = (np.tile(x, (count, 1)) for x in directions)
             p = np.tile(np.zeros(0) if values is None else values, (count * n, 1))
             kernel = self.directional(names)
-            out = kernel(*states, np.full((count * n, 1), dt), *steps, p, dp, threads=threads)
+            out = kernel(*states, np.full((count * n, 1), dt), *steps, p, dp, *clock, threads=threads)
             found.append([np.asarray(x).reshape(count, n, -1) for x in out])
         change, missed, contacts, joints = (np.concatenate(x) for x in zip(*found, strict=True))
         return change.transpose(0, 2, 1), missed[:, 0], contacts[:, 0], joints[:, 0]

@@ -51,11 +51,11 @@ from kinloop.sim.turning_axes import free_bodies, transport
 
 
 def serves(tree: ClusterTree, system: System, method: StepMethod) -> bool:
-    """Whether this way serves: the semi-implicit step, no loop that bends, contacts that move in all directions.
+    """Whether this way serves: the semi-implicit step, no loop that bends or user's force, contacts that move freely.
 
     Besides no restitution, and stops and dry friction on independent coordinates only.
     """
-    if not isinstance(method, SemiImplicit) or system.bends:
+    if not isinstance(method, SemiImplicit) or system.bends or system.outside:
         return False
     contact = system.contact
     if contact is None:

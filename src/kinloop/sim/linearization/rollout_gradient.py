@@ -115,12 +115,12 @@ class Sweep:
     ) -> None:
         self.sim, self.u, self.threads, self.method = sim, u, threads, method
         q, v = [start.q], [sim.velocities(start)]
+        self.t = start.t[:, None] + sim.dt * np.arange(u.shape[1] + 1)
         for k in range(u.shape[1]):
-            after = sim.careful_step(sim.state(q[-1], v[-1], start.t), u[:, k], threads)
+            after = sim.careful_step(sim.state(q[-1], v[-1], self.t[:, k]), u[:, k], threads)
             q.append(after.q)
             v.append(sim.velocities(after))
         self.q, self.v = np.stack(q, axis=1), np.stack(v, axis=1)
-        self.t = start.t[:, None] + sim.dt * np.arange(u.shape[1] + 1)
 
     def back(self, along: Priced, names: tuple[str, ...]) -> tuple[Array, Array, Array]:
         """(2): the adjoint (B, 2 nv) at the beginning, gradients along u (B, T, nu) and parameters (B, numbers)."""
@@ -132,9 +132,10 @@ class Sweep:
         for end in range(steps, 0, -length):
             here = slice(max(0, end - length), end)
             q, v, u = (x[:, here].reshape(-1, x.shape[-1]) for x in (self.q, self.v, self.u))
-            found = self.sim.linearize(self.sim.state(q, v), u, threads=self.threads, method=self.method)
+            t = self.t[:, here].ravel()
+            found = self.sim.linearize(self.sim.state(q, v, t), u, threads=self.threads, method=self.method)
             A, B = (x.reshape(rows, -1, *x.shape[1:]) for x in found)
-            P = self._along_parameters(names, q, v, u, found.next).reshape(rows, A.shape[1], y.shape[1], -1)
+            P = self._along_parameters(names, q, v, u, t, found.next).reshape(rows, A.shape[1], y.shape[1], -1)
             for k in reversed(range(A.shape[1])):
                 at = here.start + k
                 du[:, at] += np.einsum("bij,bi->bj", B[:, k], y)
@@ -142,11 +143,11 @@ class Sweep:
                 y = np.concatenate([along.q[:, at], along.v[:, at]], axis=1) + np.einsum("bij,bi->bj", A[:, k], y)
         return y, du, dp
 
-    def _along_parameters(self, names: tuple[str, ...], q: Array, v: Array, u: Array, after: State) -> Array:
+    def _along_parameters(self, names: tuple[str, ...], q: Array, v: Array, u: Array, t: Array, after: State) -> Array:
         """How the ends of steps change with parameters (B, 2 nv, numbers)."""
         if not names:
             return np.zeros((len(q), 2 * self.sim.robot.nv, 0))
-        return self.sim.linearizer.of_parameters(names, q, v, u, after, self.sim.dt, self.threads)
+        return self.sim.linearizer.of_parameters(names, q, v, u, t, after, self.sim.dt, self.threads)
 
 
 def price(sweep: Sweep, cost: Cost | CostSlopes, terminal: Terminal | None) -> tuple[Array, Priced]:
