@@ -3,6 +3,8 @@
 | module | what is there |
 |---|---|
 | `live_server` | `show`, `Viewer`: a robot in the browser, with sliders |
+| `live_simulation` | `simulate`, `LiveSimulation`: a simulation in the browser, whose bodies the mouse drags |
+| `mouse_grip` | the spring and damper between a body and the mouse |
 | `slider_coordinates` | a closed configuration moved by one independent coordinate at a time |
 | `html_recording` | `record`: a motion as one page that plays |
 | `html_page` | the path, the caption and the file of that page |
@@ -21,5 +23,6 @@
 
 from kinloop.viewer.html_recording import record
 from kinloop.viewer.live_server import Viewer, show
+from kinloop.viewer.live_simulation import LiveSimulation, simulate
 
-__all__ = ["Viewer", "record", "show"]
+__all__ = ["LiveSimulation", "Viewer", "record", "show", "simulate"]

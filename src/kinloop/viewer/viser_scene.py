@@ -20,7 +20,7 @@ LEAST_FORCE = 1e-3
 class Scene:
     """The nodes of a robot in `api` (a viser scene): a frame per body, its shapes below it, bars and arrows beside.
 
-    `nodes` maps the names of everything that is drawn to viser's handles.
+    `nodes` maps the names of everything that is drawn to viser's handles, `body_of` those of shapes to their bodies.
     """
 
     def __init__(self, api: Any, robot: Robot, axes: bool = False) -> None:
@@ -28,6 +28,7 @@ class Scene:
         self.look: Look = look(robot)
         self.poses = Poses(robot)
         self.nodes: dict[str, Any] = {}
+        self.body_of: dict[str, int] = {}
         self.bodies = [self._body(i, axes) for i in range(len(robot.body_names))]
         self.bars = [self._bar(k) for k in range(len(self.look.bars))]
         self.arrows: Any = None
@@ -44,7 +45,7 @@ class Scene:
         self.nodes[path] = frame
         for k, shape in enumerate(self.look.shapes[i]):
             name = f"{path}/{k}_{plain(shape.name)}"
-            self.nodes[name] = draw(self.api, name, shape)
+            self.nodes[name], self.body_of[name] = draw(self.api, name, shape), i
         return frame
 
     def _bar(self, k: int) -> Any:
