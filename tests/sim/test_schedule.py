@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from kinloop import scalar as sc
 from kinloop.errors import KinloopError
-from kinloop.sim import ContactPoint, Plane, Simulator, load
+from kinloop.sim import ContactPoint, ExternalForce, Plane, Simulator, load
 from kinloop.sim.schedule import Span, even, scheduled, span_of
 from tests.sim.mechanisms import crank_rocker, free_box, pendulum, started
 
@@ -162,3 +163,16 @@ def test_mistakes_are_named():
     ):
         with pytest.raises(KinloopError, match=words):
             sim.rollout(**given)
+
+
+def test_a_row_in_contact_that_stops_is_recorded_as_it_was_at_later_times():
+    boom = ExternalForce("box", lambda s: [0.0, 0.0, 0.0, 0.0, 0.0, sc.where(s.t > 0.0205, 1e30, 0.0)])
+    q = free_box().neutral()
+    q[2] = 0.2
+    points = [ContactPoint("box", (0.0, 0.0, -0.05))]
+    sim = Simulator(free_box(), 1e-3, ground=Plane(), contacts=points, forces=[boom])
+    run = sim.rollout(q, None, times=[0.0104, 0.02, 0.0213, 0.03, 0.0333], record=["q", "gap", "contact_force"])
+    assert run.status[0] != 1 and run.stopped[0] == run.final.t[0] == pytest.approx(0.021)
+    np.testing.assert_array_equal(run.q[2:], np.tile(run.final.q, (3, 1)))
+    np.testing.assert_array_equal(run.gap[1:, 0], run.gap[1, 0])
+    assert not run.contact_force.any()
