@@ -19,7 +19,6 @@ import numpy as np
 import kinloop as kl
 from kinloop.bench.timing import one_core, seconds_per_call
 from kinloop.sim import ContactPoint, Motor, Plane, Simulator
-from kinloop.sim.actuators import model_motors
 from kinloop.sim.tasks import posed
 
 DT, STATES, STEPS, TURNS, ITERATIONS = 1e-3, 128, 300, 5, 5
@@ -111,8 +110,7 @@ def go1(folder: Path) -> tuple[Ours, MuJoCo]:
     robot = kl.load(path)
     q = at_home(robot)
     feet = shapes(robot, "sphere", "calf")
-    motors = model_motors(robot.tree, targets_in_range=True)  # the target is the keyframe
-    sim = Simulator(robot, DT, ground=Plane(0.8), contacts=feet, motors=motors, iterations=ITERATIONS)
+    sim = Simulator(robot, DT, ground=Plane(0.8), contacts=feet, motors="model", iterations=ITERATIONS)
     target = q[7:].copy()
     q[2] += 0.02  # the keyframe stands a little in the ground
     return Ours(sim, q, target), MuJoCo(path)

@@ -1,5 +1,7 @@
 """Motors of `kinloop sim`: none, those of the file, or servos that hold the start."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -75,3 +77,13 @@ def test_without_motors_joints_move_freely():
     robot = kl.robots.load("four_bar")
     setup = motor_setup(robot, robot.neutral(), MotorOptions())
     assert (setup.motors, setup.controls) == (None, None)
+
+
+def test_motors_of_the_file_are_told_what_a_keyframe_says(legged, tmp_path):
+    """Zeros in all places are what MuJoCo makes of a keyframe that says nothing."""
+    robot = kl.load(legged)
+    key = robot.mechanism.keyframes[0]
+    told = replace(robot.mechanism, keyframes=(replace(key, ctrl=(0.1, 2.0) * 4),)).build()
+    setup = motor_setup(told, at_keyframe(told, "home"), MotorOptions("model"), "home")
+    np.testing.assert_array_equal(setup.controls, [0.1, 2.0] * 4)
+    assert setup.words.startswith("told what keyframe 'home' says")

@@ -65,7 +65,7 @@ def test_rows_that_stop_say_why(run, monkeypatch):
     assert "row 1 stopped at t = 0 s, in step 1: " in out and "look for forces that are too large" in out
 
 
-def pushing(robot, q, options):
+def pushing(robot, q, options, keyframe):
     """Motors that tear the robot to pieces."""
     return SimpleNamespace(motors=[Motor(robot.independent_names[0])], controls=np.array([1e13]), words="torn")
 

@@ -10,7 +10,7 @@ from kinloop import scalar as sc
 from kinloop.errors import KinloopError
 from kinloop.sim import Motor, Simulator
 from kinloop.sim.actuators import (
-    implicit_armature,
+    implicit,
     joint_forces,
     make_drive,
     motor_force,
@@ -124,13 +124,13 @@ def test_implicit_steps_add_the_armature_of_their_forces():
     tree = slide(damping=3.0, stiffness=70.0).tree
     motors = [Motor("cart_joint", "position", kp=50.0, kd=2.0, gear=3.0), Motor("cart_joint", "velocity", kd=5.0)]
     still = np.zeros(1)
-    added = implicit_armature(make_drive(tree, motors), still, still, still, np.zeros(2), h)
+    added = implicit(make_drive(tree, motors), still, still, still, np.zeros(2), h).armature
     extra = with_armature(tree, added).top.armature - tree.top.armature
     expected = h * 3.0 + h**2 / 4 * 70.0 + 9.0 * (h * 2.0 + h**2 / 4 * 50.0) + h * 5.0
     assert extra == pytest.approx([expected], rel=1e-14)
     assert tree.top.armature.tolist() == [0.0], "the tree itself stays"
     plain = slide().tree
-    none = implicit_armature(make_drive(plain, None), still, still, still, np.ones(1), h)
+    none = implicit(make_drive(plain, None), still, still, still, np.ones(1), h).armature
     assert with_armature(plain, none) is plain, "forces that do not depend on the motion add none"
 
 
@@ -141,18 +141,36 @@ def test_a_servo_adds_no_armature_where_it_will_be_at_its_limit(gear):
     drive = make_drive(slide().tree, [Motor("cart_joint", "position", kp=50.0, kd=2.0, limit=limit, gear=gear)])
 
     def added(target, qd=0.0, before=0.0):
-        return float(
-            implicit_armature(drive, np.zeros(1), np.array([qd]), np.array([before]), np.array([target]), h)[0]
-        )
+        found = implicit(drive, np.zeros(1), np.array([qd]), np.array([before]), np.array([target]), h)
+        assert (found.armature[0] > 0) == found.linear[0]
+        return float(found.armature[0])
 
     full = gear**2 * (h * 2.0 + h**2 / 4 * 50.0)
-    assert added(0.9 * limit / 50.0) == pytest.approx(full) and added(1.1 * limit / 50.0) == 0.0
-    assert added(-1.1 * limit / 50.0) == 0.0
-    most = limit / (gear * (2.0 + h * 50.0))  # the rate at which braking needs all that there is
+    assert added(0.99 * limit / 50.0) == pytest.approx(full) and added(1.01 * limit / 50.0) == 0.0
+    assert added(-1.01 * limit / 50.0) == 0.0
+    most = limit / (gear * (2.0 + 0.5 * h * 50.0))  # the rate at which braking needs all that there is
     assert added(0.0, qd=0.99 * most) == pytest.approx(full)
     assert added(0.0, qd=1.01 * most) == 0.0, "braking needs more than it has"
-    assert added(0.0, before=0.99 * most / h) == pytest.approx(full)
-    assert added(0.0, before=1.01 * most / h) == 0.0, "at the end of this step it will"
+    enough = 0.5 * limit * gear / full / 1.1  # the acceleration that lets half the limit go in a step
+    for way in (1.0, -1.0):
+        assert added(1.5 * limit / 50.0, before=1.01 * way * enough) == pytest.approx(full), "within at the end"
+        assert added(1.5 * limit / 50.0, before=0.99 * way * enough) == 0.0
+
+
+@pytest.mark.parametrize("kp, kd", [(0.0, 1e5), (0.0, 1e9), (1e9, 1e9), (1e6, 1e4), (400.0, 40.0)])
+def test_servos_with_a_limit_settle_whatever_their_gain(kp, kd):
+    """At their limit they push with all of it; where they are to rest they do not jump to and fro between its ends."""
+    limit, h = 50.0, 1e-3
+    motor = Motor("cart_joint", "position" if kp else "velocity", kp=kp, kd=kd, limit=limit)
+    run = Simulator(slide(), dt=h, motors=[motor]).rollout(np.zeros(1), None, [0.3], steps=2500, record=["q", "v"])
+    most = h * limit / INERTIA
+    assert np.abs(np.diff(run.v[:, 0])).max() <= 1.1 * most
+    assert run.v[:5, 0] == pytest.approx(most * np.arange(1, 6), rel=1e-9), "at its limit it gives all it has"
+    if kp == 0.0:
+        assert run.v[-1, 0] == pytest.approx(0.3, abs=1e-9)
+    elif kd < 1e9:
+        assert run.q[-1, 0] == pytest.approx(0.3, abs=1e-9)
+    assert np.abs(np.diff(run.v[-100:, 0])).max() < 1e-2 * most
 
 
 @pytest.mark.parametrize(

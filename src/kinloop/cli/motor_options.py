@@ -11,8 +11,9 @@ import typer
 import kinloop as kl
 from kinloop.errors import MethodError, SingularConfiguration
 from kinloop.sim import Motor
-from kinloop.sim.actuators import make_drive, model_motors
+from kinloop.sim.actuators import Drive, make_drive, resting_controls
 from kinloop.sim.felt_inertia import felt_inertias
+from kinloop.sim.keyframes import keyframe_controls
 
 CHOICES = ("torque", "model", "hold")
 
@@ -58,19 +59,20 @@ class MotorOptions:
 
 @dataclass(frozen=True)
 class MotorSetup:
-    """Motors (None: forces on the independent coordinates), what they are told all along, and both in words."""
+    """Motors (None: forces on the independent coordinates; "model": the file's), what they are told, both in words."""
 
-    motors: list[Motor] | None
+    motors: list[Motor] | str | None
     controls: np.ndarray | None
     words: str
 
 
-def motor_setup(robot: kl.Robot, q: np.ndarray, options: MotorOptions) -> MotorSetup:
-    """The motors of a run that starts at q."""
+def motor_setup(robot: kl.Robot, q: np.ndarray, options: MotorOptions, keyframe: str | None = None) -> MotorSetup:
+    """The motors of a run that starts at q, which may be a keyframe: then the file's are told what it says there."""
     if options.motors == "torque":
         return MotorSetup(None, None, "none: joints move freely")
-    from_file = options.motors == "model"
-    motors = file_motors(robot) if from_file else holding_servos(robot, q, options.kp, options.kd)
+    chosen = "model" if options.motors == "model" else holding_servos(robot, q, options.kp, options.kd)
+    drive = file_drive(robot) if isinstance(chosen, str) else make_drive(robot.tree, chosen)
+    motors = drive.motors
     count = {kind: sum(m.kind == kind for m in motors) for kind in ("position", "velocity", "torque")}
     told = {
         "position": "position servos that hold the start", "velocity": "velocity servos told to rest",
@@ -80,7 +82,12 @@ def motor_setup(robot: kl.Robot, q: np.ndarray, options: MotorOptions) -> MotorS
     servos = [m for m in motors if m.kind == "position"]
     if servos:
         parts.append(f"kp {_range([m.kp for m in servos])}, kd {_range([m.kd for m in servos])}")
-    return MotorSetup(motors, targets(robot, motors, q, from_file), "; ".join(parts))
+    there = [k for k in robot.mechanism.keyframes if k.name == keyframe and any(k.ctrl)]
+    if there and drive.of_file:
+        return MotorSetup(
+            chosen, keyframe_controls(there[0], drive), f"told what keyframe {keyframe!r} says; {parts[-1]}"
+        )
+    return MotorSetup(chosen, resting_controls(drive, q), "; ".join(parts))
 
 
 def _range(values: list[float]) -> str:
@@ -88,24 +95,14 @@ def _range(values: list[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def file_motors(robot: kl.Robot) -> list[Motor]:
+def file_drive(robot: kl.Robot) -> Drive:
     """The motors a model file describes."""
     if not robot.mechanism.actuators:
         raise MethodError(f"the model of {robot.name!r} describes no motors; use --motors hold or --motors torque")
     try:
-        return model_motors(robot.tree, targets_in_range=True)  # `motor_setup` keeps them there
+        return make_drive(robot.tree, "model")
     except MethodError as error:
         raise MethodError(f"{str(error).partition(';')[0]}; use --motors hold or --motors torque") from None
-
-
-def targets(robot: kl.Robot, motors: list[Motor], q: np.ndarray, from_file: bool) -> np.ndarray:
-    """What the motors are told: positions where they are at q, as far as the file's range goes; else nothing."""
-    drive = make_drive(robot.tree, motors)
-    u = np.array([m.gear * q[k] if m.kind == "position" else 0.0 for m, k in zip(motors, drive.places, strict=True)])
-    if not from_file:
-        return u
-    ranges = [a.control_range for a in robot.mechanism.actuators]
-    return np.asarray(np.clip(u, *np.array(ranges, dtype=float).T))
 
 
 def holding_servos(robot: kl.Robot, q: np.ndarray, kp: float | None, kd: float | None) -> list[Motor]:

@@ -11,7 +11,7 @@ import numpy as np
 from kinloop.cli.timed_run import Run
 from kinloop.errors import MethodError
 from kinloop.progress import printable
-from kinloop.sim.actuators import make_drive, motor_force
+from kinloop.sim.actuators import make_drive, one_motor_forces
 
 BLOW = 12.0
 """Contact forces are drawn up to so many weights of the robot."""
@@ -138,9 +138,8 @@ def motor_forces(r: Run, ax: Any) -> None:
     drive, q, qd = r.sim.drive, r.first("q"), r.first("qd")
     assert r.controls is not None, "servos are told something"
     for k in servos(r):
-        motor, d, place = drive.motors[k], drive.dofs[k], drive.places[k]
-        force = motor_force(motor, r.controls[k], q[:, place], qd[:, d])
-        ax.plot(r.rollout.t, force, linewidth=1, linestyle="-" if k < 10 else "--", label=plot_text(motor.joint))
+        force, name = one_motor_forces(drive, k, q, qd, r.controls[k]), plot_text(drive.motors[k].joint)
+        ax.plot(r.rollout.t, force, linewidth=1, linestyle="-" if k < 10 else "--", label=name)
     ax.set(title="Forces of the motors on their joints", ylabel="[N m, N]")
     if len(servos(r)) <= 16:
         ax.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))

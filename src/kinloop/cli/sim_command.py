@@ -133,12 +133,12 @@ def sim(
     if plane is None and ground.ground is None and can_land(robot):
         plane = Plane()
     q = configuration(robot, start, plane)
-    driven = motor_setup(robot, q, motors)
+    driven = motor_setup(robot, q, motors, start.keyframe)
     simulator = make_simulator(robot, steps.dt, plane, steps.integrator, driven.motors, steps.monitor)
     record = RECORD if simulator.ground is None else (*RECORD, *RECORD_CONTACT)
     q0, v0 = batch_start(robot, q, steps.batch, start.seed)
     done = run(simulator, q0, v0, driven.controls, steps.time, record, steps.threads)
-    console().print(summary(done, ("motors", len(driven.motors or ()), driven.words)))
+    console().print(summary(done, ("motors", simulator.nu if driven.motors else 0, driven.words)))
     for sentence in stops(done):
         say(sentence)
     write(done, files)
@@ -160,7 +160,7 @@ def make_simulator(
     dt: float,
     ground: Plane | None,
     integrator: str | None,
-    motors: Sequence[Motor] | None = None,
+    motors: Sequence[Motor] | str | None = None,
     monitor: bool = True,
 ) -> Simulator:
     """A simulator; by default of the accurate kind where nothing touches, stops or drives the robot."""

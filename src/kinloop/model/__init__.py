@@ -6,7 +6,9 @@ body            Body and the Geometry fixed to it
 joint           Joint: a tree joint
 frame           Frame, the world's name, and poses from positions and rotations
 mechanism       Mechanism: all of these together
-annotations     what a file says besides: actuators, keyframes
+annotations     what a file says besides: actuators, keyframes, carried weights
+tendon          Tendon: a length that pulls, along joints or a path
+sensor          Sensor: what a file wants measured
 builder         Builder: a mechanism written as it reads
 validation      what makes a mechanism impossible
 known_names     names that one part uses of another
@@ -17,7 +19,7 @@ facts           a mechanism as plain data: the key of its kernels
 random, sketch  random mechanisms for tests
 """
 
-from kinloop.model.annotations import Actuator, Keyframe, Transmission
+from kinloop.model.annotations import Actuator, CarriedWeight, Keyframe, Transmission
 from kinloop.model.body import Body, Geometry
 from kinloop.model.builder import Builder, joint_type, pose
 from kinloop.model.frame import WORLD, Frame, placement
@@ -38,11 +40,13 @@ from kinloop.model.loops import (
     stacked_rows,
 )
 from kinloop.model.mechanism import Mechanism
+from kinloop.model.sensor import Sensor
+from kinloop.model.tendon import Pulley, Tendon, Wrap
 from kinloop.model.topology import Topology
 
 __all__ = [
-    "JOINT_TYPES", "WORLD", "Actuator", "Body", "BodyLoop", "Builder", "Coupling", "Frame", "FunctionCoupling",
-    "Geometry", "Joint", "JointType", "Keyframe", "LinearCoupling", "Loop", "LoopClosure", "LoopFunction", "LoopJoint",
-    "LoopRows", "Mechanism", "PolynomialCoupling", "Rod", "Topology", "Transmission", "coordinate_names", "joint_type",
-    "placement", "pose", "stacked_rows",
+    "JOINT_TYPES", "WORLD", "Actuator", "Body", "BodyLoop", "Builder", "CarriedWeight", "Coupling", "Frame",
+    "FunctionCoupling", "Geometry", "Joint", "JointType", "Keyframe", "LinearCoupling", "Loop", "LoopClosure",
+    "LoopFunction", "LoopJoint", "LoopRows", "Mechanism", "PolynomialCoupling", "Pulley", "Rod", "Sensor", "Tendon",
+    "Topology", "Transmission", "Wrap", "coordinate_names", "joint_type", "placement", "pose", "stacked_rows",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a model says besides its dynamics: actuators and keyframes. No kernel depends on these."""
+"""What a model says besides its dynamics: actuators, keyframes, carried weights. No quantity depends on these."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kinloop.errors import ModelError
+from kinloop.model.frame import Frame
 from kinloop.model.frozen_arrays import frozen
 
 ACTUATOR_KINDS = ("torque", "position", "velocity")
+ACTUATOR_DYNAMICS = ("none", "integrator", "filter")
 UNBOUNDED = (-np.inf, np.inf)
 
 
@@ -42,8 +44,19 @@ class Actuator:
     is: "torque", f = gain[0] u; "position", a target with the gains `kp` and `kd`; "velocity", a target rate with the
     gain `kd`. `exact` is False where that is only the nearest of the three: the law has other terms, the actuator has
     dynamics of its own (a muscle, a filter), its joint bounds forces more in one direction than in the other, or it
-    pushes a body along axes of the world; `beyond` says what. An actuator that does not act through joints has an empty
-    transmission.
+    pushes a body along axes of the world; `beyond` says what.
+
+    An actuator that does not act through joints has an empty transmission. It pulls on a `tendon` with a path, its
+    length being `gear` times the tendon's; or it pushes at the origin of the frame `site`, with `wrench` (moment,
+    force; in that frame's axes) times its force. Against a `reference` frame, whose axes the wrench is in then, its
+    length is the wrench times the site's pose relative to that frame, and only motions relative to it are felt.
+
+    Gears on a free body's position are along axes of the world, those on a ball or on a free body's rotation are about
+    axes of the body, or of its parent with `in_parent`.
+
+    `dynamics`: "none"; "integrator", u is not the control but its integral; "filter", u follows the control with
+    `time_constant` [s]. That activation stays within `activation_range`. `unmodelled` says in words what of the
+    actuator nothing here does.
     """
 
     name: str
@@ -54,15 +67,32 @@ class Actuator:
     control_range: tuple[float, float] = UNBOUNDED
     force_range: tuple[float, float] = UNBOUNDED
     exact: bool = True
+    tendon: str = ""
+    gear: float = 1.0
+    site: Frame | None = None
+    reference: Frame | None = None
+    wrench: tuple[float, ...] = ()
+    in_parent: bool = False
+    dynamics: str = "none"
+    time_constant: float = 0.0
+    activation_range: tuple[float, float] = UNBOUNDED
+    unmodelled: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         what = f"actuator {self.name!r}"
+        if self.dynamics not in ACTUATOR_DYNAMICS:
+            known = ", ".join(ACTUATOR_DYNAMICS)
+            raise ModelError(f"{what} has the dynamics {self.dynamics!r}; they must be one of {known}")
+        if not 0 <= self.time_constant < np.inf:
+            raise ModelError(f"{what} has the time constant {self.time_constant!r}; it must be a number not below zero")
         if self.kind not in ACTUATOR_KINDS:
             raise ModelError(f"{what} has the kind {self.kind!r}; it must be one of {', '.join(ACTUATOR_KINDS)}")
         for key in ("gain", "bias"):
             object.__setattr__(self, key, _floats(getattr(self, key), 3, f"{key} of {what}"))
-        for key in ("control_range", "force_range"):
-            object.__setattr__(self, key, _range(getattr(self, key), f"{key} of {what}"))
+        wrench = _floats(self.wrench, 6 if self.site else 0, f"wrench of {what}")
+        object.__setattr__(self, "wrench", wrench)
+        for key in ("control_range", "force_range", "activation_range"):
+            object.__setattr__(self, key, as_range(getattr(self, key), f"{key} of {what}"))
         acts_on = tuple(
             Transmission(t.joint, _floats(t.gear, len(t.gear), f"gear of {what} on joint {t.joint!r}"))
             for t in self.transmission
@@ -113,20 +143,41 @@ class Actuator:
 
 @dataclass(frozen=True)
 class Keyframe:
-    """A named position, as a model file has it: not closed exactly, and of the file's joints."""
+    """A named position, as a model file has it: not closed exactly, and of the file's joints.
+
+    `ctrl` are the controls of the file's actuators there, `act` the activations of those with dynamics.
+    """
 
     name: str
     q: tuple[float, ...]
+    ctrl: tuple[float, ...] = ()
+    act: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "q", _floats(self.q, len(self.q), f"q of keyframe {self.name!r}"))
+        for key in ("q", "ctrl", "act"):
+            x = getattr(self, key)
+            object.__setattr__(self, key, _floats(x, len(x), f"{key} of keyframe {self.name!r}"))
+
+
+@dataclass(frozen=True)
+class CarriedWeight:
+    """Gravity compensation: the weight of a mass [kg] that is held up, at a point of a body [m]."""
+
+    body: str
+    mass: float
+    at: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        what = f"carried weight of body {self.body!r}"
+        object.__setattr__(self, "mass", float(frozen(self.mass, (), f"mass of {what}")))
+        object.__setattr__(self, "at", _floats(self.at, 3, f"point of {what}"))
 
 
 def _floats(x: ArrayLike, count: int, what: str) -> tuple[float, ...]:
     return tuple(float(v) for v in frozen(x, (count,), what))
 
 
-def _range(x: tuple[float, float], what: str) -> tuple[float, float]:
+def as_range(x: tuple[float, float], what: str) -> tuple[float, float]:
     try:
         low, high = map(float, x)
     except (TypeError, ValueError):

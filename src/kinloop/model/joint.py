@@ -19,7 +19,8 @@ class Joint:
     `armature` is a reflected inertia added at the joint [kg m^2 or kg], `damping` and `friction` resist
     its motion [N m s/rad, N m], `stiffness` pulls it to `rest` [N m/rad]; limits are on position, velocity
     and force. Inverse and forward dynamics know the armature; the rest is for the simulator.
-    `home` is the position the mechanism is drawn in, where that is not the type's neutral one.
+    `home` is the position the mechanism is drawn in, where that is not the type's neutral one. Forces of motors are
+    between `-max_force` and `max_force`, or between `min_force` and `max_force` where that is given.
     """
 
     name: str
@@ -37,6 +38,12 @@ class Joint:
     max_velocity: float = np.inf
     max_force: float = np.inf
     home: tuple[float, ...] | None = None
+    min_force: float | None = None
+
+    @property
+    def force_range(self) -> tuple[float, float]:
+        """The least and the largest force that motors may put on it."""
+        return -self.max_force if self.min_force is None else self.min_force, self.max_force
 
     def __post_init__(self) -> None:
         if self.home is not None:
@@ -55,6 +62,11 @@ class Joint:
             raise ModelError(
                 f"joint {self.name!r} is free and has armature {self.armature!r}; a free joint has no motor whose "
                 "inertia it could reflect: leave it out, or give the body that mass and inertia"
+            )
+        if not self.force_range[0] <= self.force_range[1]:
+            raise ModelError(
+                f"joint {self.name!r} bounds forces from {self.force_range[0]} to {self.force_range[1]}; the lower "
+                "bound must not be above the upper"
             )
         if not self.lower <= self.upper:
             raise ModelError(

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kinloop.model.annotations import Actuator, Keyframe
+from kinloop.model.annotations import Actuator, CarriedWeight, Keyframe
 from kinloop.model.body import Body, Geometry
 from kinloop.model.frame import WORLD, Frame
 from kinloop.model.frozen_arrays import frozen
 from kinloop.model.joint import Joint
 from kinloop.model.joints import JointType
 from kinloop.model.loops import Coupling, Loop, LoopClosure
+from kinloop.model.sensor import Sensor
+from kinloop.model.tendon import Tendon
 from kinloop.model.validation import validate
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ GRAVITY = (0.0, 0.0, -9.81)
 SEQUENCES = (
     "bodies", "joints", "loops", "couplings", "frames", "independent", "constrained",
     "actuators", "keyframes", "motors", "end_effectors", "world_geometry", "inactive", "warnings",
+    "tendons", "carried", "sensors",
 )  # fmt: skip
 """Fields of a mechanism that are sequences: any iterable is taken and kept as a tuple."""
 
@@ -36,7 +39,8 @@ class Mechanism:
 
     What follows `constrained` is kept for users, the simulator and the viewer; dynamics never looks at it. `motors`
     names joints that motors drive, `end_effectors` frames, `inactive` loops that the file has and does not close.
-    `warnings` say what of the file was taken with reservations or left out, `source` is the file's path.
+    `warnings` say what of the file was taken with reservations or left out, `source` is the file's path. `tendons`
+    pull, and weights are `carried`, in simulations; `sensors` are what they can tell.
     """
 
     name: str = "mechanism"
@@ -56,6 +60,9 @@ class Mechanism:
     inactive: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     source: str | None = None
+    tendons: tuple[Tendon, ...] = ()
+    carried: tuple[CarriedWeight, ...] = ()
+    sensors: tuple[Sensor, ...] = ()
 
     def __post_init__(self) -> None:
         for parts in SEQUENCES:

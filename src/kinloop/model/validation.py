@@ -45,6 +45,36 @@ def validate(m: Mechanism) -> None:
     _check_choices(m)
     for f in m.frames:
         known_body(m, f.body, f"frame {f.name!r}")
+    _check_annotations(m)
+
+
+def _check_annotations(m: Mechanism) -> None:
+    """Actuators, tendons, sensors and carried weights speak of parts that there are."""
+    known: dict[str, Iterable[str]] = {"joint": m.joint_types, "ball": m.joint_types}
+    known |= {"tendon": {t.name for t in m.tendons}, "actuator": {a.name for a in m.actuators}}
+    _unique("tendon", [t.name for t in m.tendons])
+    _unique("sensor", [s.name for s in m.sensors])
+    frames = [(f, f"actuator {a.name!r}") for a in m.actuators for f in (a.site, a.reference)]
+    frames += [(f, f"tendon {t.name!r}") for t in m.tendons for f in t.frames]
+    frames += [(f, f"sensor {s.name!r}") for s in m.sensors for f in (s.frame, s.reference)]
+    for f, user in frames:
+        if f is not None:
+            known_body(m, f.body, user, world=True)
+    for w in m.carried:
+        known_body(m, w.body, "a carried weight")
+    for a in m.actuators:
+        if a.tendon and a.tendon not in known["tendon"]:
+            raise ModelError(
+                f"actuator {a.name!r} pulls a missing tendon: {unknown('tendon', a.tendon, known['tendon'])}"
+            )
+    for t in m.tendons:
+        for joint, gear in t.joints:
+            if joint not in m.joint_types or m.joint_types[joint].nv != len(gear):
+                raise ModelError(f"tendon {t.name!r} has {len(gear)} gears on joint {joint!r}; give one per coordinate")
+    for s in m.sensors:
+        noun = s.kind.partition("_")[0]
+        if noun in known and s.part not in known[noun]:
+            raise ModelError(f"sensor {s.name!r} is of a missing {noun}: {unknown(noun, s.part, known[noun])}")
 
 
 def _check_kinds(noun: str, closures: tuple[object, ...], base: type) -> None:

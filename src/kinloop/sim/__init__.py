@@ -5,7 +5,7 @@ What a user calls:
 - `simulator`: `Simulator`, which steps a state and rolls out batches.
 - `simulator_derivatives`: `Simulator.linearize` and `Simulator.rollout_gradient`.
 - `state`: `State`, a batch of states. `rollout`: `Rollout`, what was recorded; `load`. `status`: `Status`.
-- `actuators`: `Motor`, and all other forces at joints. `controls`: what controls a rollout may be given.
+- `motors`: `Motor`, on one coordinate. `controls`: what controls a rollout may be given.
 - `user_forces`: `Spring`, `Damper`, `JointSpring`, `ExternalForce`; `force_state`: what the last may depend on.
 - `gym`, `tasks`: environments for learning, and an example (imported where gymnasium is installed).
 
@@ -13,6 +13,9 @@ What happens inside:
 
 - `outside`: all forces of users on a robot. `spring_rows`: the coordinates along which springs and dampers act;
   `implicit_springs`: how a step takes these.
+- `actuators`: all forces at joints. `file_motors`: motors as a model file describes them. `tendon_forces`: springs and
+  limits of tendons. `transmissions`: the lengths that these act along, `wrapping`: around spheres and cylinders.
+- `keyframes`: where a model file lets a robot start. `sensors`: what the sensors of a model tell.
 - `smooth_motion`: accelerations between impacts. `turning_axes`: velocities of free bodies in axes that rest.
 - `integrators`: how states move on in time, one file each.
 - `contact`: the ground, what touches it, the stops of joints, and the solver for their impulses.
@@ -28,11 +31,11 @@ What happens inside:
 - `rollout_files`: rollouts as files. `parquet`: rollouts as tables.
 """
 
-from kinloop.sim.actuators import Motor
 from kinloop.sim.contact.candidates import ContactPoint, box_corners, capsule_ends
 from kinloop.sim.contact.ground import HeightField, Plane
 from kinloop.sim.linearization.active_set import ContactMode, JointMode
 from kinloop.sim.linearization.rollout_gradient import CostSlopes
+from kinloop.sim.motors import Motor
 from kinloop.sim.rollout import Rollout, load
 from kinloop.sim.simulator import Simulator
 from kinloop.sim.state import State

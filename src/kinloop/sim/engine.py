@@ -18,14 +18,16 @@ from kinloop.compiler.run.variant import First
 from kinloop.errors import MethodError
 from kinloop.interpreted import InterpretedStepping
 from kinloop.kernels import Computed
+from kinloop.model.facts import plain
 from kinloop.robot import Robot
 from kinloop.scalar import Array
 from kinloop.sim.on_loops import closed_twice, projected
+from kinloop.sim.sensors import Sensors
 from kinloop.sim.single_step import SingleStep
 from kinloop.sim.singularity import loop_speed, nearness
 from kinloop.sim.smooth_motion import spanning_kinetic_energy, state_rate
 from kinloop.sim.status import Status
-from kinloop.sim.stepper import StepMethod, Stepper, StepState, System
+from kinloop.sim.stepper import StepMethod, Stepper, StepState, System, memory_size
 from kinloop.sim.watch import Watch
 
 if TYPE_CHECKING:
@@ -64,7 +66,8 @@ class Engine:
         frames = tuple(c.chart.key for c in tree if isinstance(c.chart, TangentFrame))
         contact = system.contact.key if system.contact else None
         outside = system.outside.key if system.outside else ()
-        self._key = (frames, system.drive.key, integrator.key, contact, *outside)
+        self._key = (frames, system.drive.key, integrator.key, contact, *outside, *system.sensed)
+        self.sensors = Sensors(system.drive, system.nu)
 
     @cached_property
     def step(self) -> Any:
@@ -161,13 +164,23 @@ class Engine:
 
         return self.kernel("read", read, self._spanning_sizes)
 
+    @cached_property
+    def told(self) -> Any:
+        """The kernel of what sensors tell of a state, with accelerations and controls of a step."""
+        mechanism = self.tree.top.mechanism
+        key = tuple(map(plain, (mechanism.sensors, mechanism.actuators, mechanism.tendons)))
+        return self.kernel("sensors", self.sensors, self.sensors.inputs(), key)
+
     def places(self, rows: int) -> Places:
         """Arrays for so many batch rows; steps are taken on them, if the method has any."""
         if self._spare and (spare := self._spare.pop()).stepping.rows == rows:
             return spare
         if self._method is not None:
             return Places.of(self.step.stepping(rows, FEEDBACK))
-        sizes = self._spanning_sizes | {"watch": len(Watch._fields), "memory": self.integrator.memory_size(self.system)}
+        sizes = self._spanning_sizes | {
+            "watch": len(Watch._fields),
+            "memory": memory_size(self.system, self.integrator),
+        }
         return Places.of(InterpretedStepping({n: np.zeros((rows, x)) for n, x in sizes.items()}, {}, {}, {}))
 
     def remembering(self, places: Places) -> First | None:
@@ -204,9 +217,11 @@ class Engine:
     def _spanning_sizes(self) -> dict[str, int]:
         return {"q": self.tree.top.nq, "qd": self.tree.top.n_spanning}
 
-    def kernel(self, name: str, call: Callable[..., Any], inputs: dict[str, int]) -> Computed:
-        """A kernel of this system, or the same call on numbers where there is no compiler."""
-        return self.robot.kernels.make(name, call, inputs, key=self._key, sources=("sim",))
+    def kernel(
+        self, name: str, call: Callable[..., Any], inputs: dict[str, int], more: tuple[Any, ...] = ()
+    ) -> Computed:
+        """A kernel of this system, or the same call on numbers where there is no compiler; `more` for its key."""
+        return self.robot.kernels.make(name, call, inputs, key=(*self._key, *more), sources=("sim",))
 
     def advance(
         self, state: StepState, u: Array, until: Array, h: float, steps: int, every: int, keep: tuple[str, ...],

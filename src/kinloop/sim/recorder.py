@@ -44,7 +44,8 @@ class RecordPlan:
     """What has to be kept of every step so that these quantities can be told, and how they are."""
 
     def __init__(self, sim: Simulator, names: tuple[str, ...]) -> None:
-        allowed = DERIVED + (CONTACT if sim.contact else ())
+        sensors, sensed = sim.engine.sensors.names, sim.engine.system.sensed
+        allowed = DERIVED + (CONTACT if sim.contact else ()) + sensed + sensors
         for name in names:
             if name not in allowed:
                 raise MethodError(f"cannot record {name!r}; this simulator records {', '.join(allowed)}")
@@ -53,7 +54,9 @@ class RecordPlan:
         self._free = None if free == list(range(n)) and "qd" not in names else free
         self._energies = bool(ENERGIES & set(names))
         self._velocities = bool({"v", "qd"} & set(names)) and bool(sim.robot.mechanism.closures)
-        self.direct = [name for name in CONTACT if name in names]
+        self._sensors = bool(set(sensors) & set(names))
+        self.direct = [name for name in CONTACT if name in names and sim.contact]
+        self.direct += [name for name in sensed if name in names or self._sensors]
         self.shapes, self.peaks = self._shapes(), self._peaks()
         self._even: tuple[tuple[int, int], Schedule] | None = None
 
@@ -63,11 +66,11 @@ class RecordPlan:
             return {}
         top, contact = self.sim.robot.tree.top, self.sim.contact
         shapes: dict[str, tuple[int, ...]] = {"q_seen": (top.nq,), "qd_seen": (top.n_spanning,)}
+        each: dict[str, tuple[int, ...]] = {"acceleration": (top.n_spanning,), "told": (self.sim.nu,)}
         if contact:
             n = len(contact.candidates)
-            each = {"contact_force": (n, 3), "gap": (n,), "residual": (1,), "joint_impulse": (len(contact.joints),)}
-            shapes |= {name: each[name] for name in self.direct}
-        return shapes
+            each |= {"contact_force": (n, 3), "gap": (n,), "residual": (1,), "joint_impulse": (len(contact.joints),)}
+        return shapes | {name: each[name] for name in self.direct}
 
     def _peaks(self) -> list[str]:
         """The largest values over all steps that there are of this simulation (`watch.PEAKS`)."""
@@ -87,8 +90,15 @@ class RecordPlan:
             self._even = (every, steps), even(steps, every, self.sim.dt)
         return self._even[1]
 
-    def told(self, kept: dict[str, Array]) -> dict[str, Array]:
-        """What is to be recorded, from what was kept; v in the robot's own coordinates."""
+    def _told(self, kept: dict[str, Array], t: Array) -> dict[str, Array]:
+        """What sensors tell of recorded states, by name; t are times (B, N)."""
+        q, qd, engine = kept["q_seen"], kept["qd_seen"], self.sim.engine
+        qdd, u = kept.get("acceleration", np.zeros_like(qd)), kept.get("told", np.zeros((*q.shape[:2], self.sim.nu)))
+        found = np.asarray(engine.told(*_flat(q, qd, qdd, u)))
+        return engine.sensors.split(found.reshape(*q.shape[:2], -1), t)
+
+    def told(self, kept: dict[str, Array], t: Array) -> dict[str, Array]:
+        """What is to be recorded, from what was kept; v in the robot's own coordinates. t are times (B, N)."""
         if not self.names:
             return {}
         q, qd, engine = kept["q_seen"], kept["qd_seen"], self.sim.engine
@@ -105,6 +115,8 @@ class RecordPlan:
             out["v"] = qd if self._free is None else qd[..., self._free]
         if "loop_error" in self.names:
             out["loop_error"] = self.sim.robot.loop_error(q)
+        if self._sensors:
+            out |= self._told(kept, t)
         return {name: out[name] for name in self.names}
 
 
@@ -182,7 +194,9 @@ class Recorder:
 
     def over_parts(self, kept: dict[str, Array], parts: int) -> dict[str, Array]:
         """What is recorded of steps (rows, steps, ...), from outputs of all their parts (rows, steps * parts, ...)."""
-        rules: dict[str, Callable[..., Array]] = {"contact_force": np.mean, "joint_impulse": np.sum, "residual": np.max}
+        rules: dict[str, Callable[..., Array]] = {
+            "contact_force": np.mean, "joint_impulse": np.sum, "residual": np.max, "acceleration": np.mean,
+        }  # fmt: skip
         out = {}
         for name, x in kept.items():
             grouped = x.reshape(len(x), x.shape[1] // parts, parts, *x.shape[2:])
@@ -238,7 +252,8 @@ class Recorder:
         if sim.contact is not None and not (watch.residual <= JAMMED).all():
             status, reasons = _solved(watch, status, reasons)
         t = self.schedule.since + before.t[0]
-        records = {n: (x[0] if single else x) for n, x in self._plan.told(self._kept).items()}
+        told = self._plan.told(self._kept, self.schedule.since + before.t[:, None])
+        records = {n: (x[0] if single else x) for n, x in told.items()}
         peaks = {name: getattr(watch, name).copy() for name in self._plan.peaks}
         flags = {"status": status, "stopped": stopped, "substeps": batch.substeps, "singular": watch.passed > 0}
         flags |= {"nearest": watch.nearest.copy(), "peaks": peaks, "reasons": reasons, "single": single, "info": info}

@@ -18,7 +18,7 @@ from kinloop.errors import MethodError, ShapeError, SingularConfiguration
 from kinloop.inputs import LARGEST, checked, checked_count, checked_number
 from kinloop.robot import Robot
 from kinloop.scalar import Array
-from kinloop.sim.actuators import Motor, make_drive
+from kinloop.sim.actuators import make_drive
 from kinloop.sim.batch import Batch
 from kinloop.sim.contact.candidates import ContactPoint, can_move, find_candidates
 from kinloop.sim.contact.ground import Ground
@@ -26,17 +26,21 @@ from kinloop.sim.contact.impact import Contact
 from kinloop.sim.contact.joint_stops import joint_limits
 from kinloop.sim.controls import ControlFunction, as_controls
 from kinloop.sim.engine import Engine
+from kinloop.sim.file_motors import FileMotor
 from kinloop.sim.integrators import INTEGRATORS, IntegratorOptions
 from kinloop.sim.integrators.fixed_step import FixedStep
 from kinloop.sim.integrators.integrator import Progress
+from kinloop.sim.keyframes import at_keyframe
+from kinloop.sim.motors import Motor
 from kinloop.sim.outside import make_outside
 from kinloop.sim.recorder import Recorder, RecordPlan
 from kinloop.sim.rollout import Rollout
 from kinloop.sim.schedule import Span, scheduled, span_of
+from kinloop.sim.sensors import OF_STEPS, needed
 from kinloop.sim.simulator_derivatives import SimulatorDerivatives
 from kinloop.sim.singularity import AT_SINGULAR
 from kinloop.sim.state import Maker, State, following, fresh
-from kinloop.sim.stepper import System
+from kinloop.sim.stepper import System, memory_size
 from kinloop.sim.user_forces import UserForce
 from kinloop.sim.watch import BEGINNING
 
@@ -59,8 +63,7 @@ class Simulator(SimulatorDerivatives):
     `limits` says whether joint stops and dry friction act (in "semi_implicit" only; others warn), `iterations` how
     often the contact solver sweeps, `substeps` how many classical steps "rk4" takes within one dt. `monitor` watches
     energy (`energy_monitor`) and loop errors in every step: a row whose energy does not balance says so in its status.
-    By default it does with "rk4", whose steps it makes no longer. `forces` are those of users: `Spring`, `Damper`,
-    `JointSpring`, `ExternalForce` (`user_forces`).
+    By default it does with "rk4", whose steps it makes no longer. `forces` are those of users (`user_forces`).
     `v` is always given and recorded in the robot's own coordinates.
     """
 
@@ -71,7 +74,7 @@ class Simulator(SimulatorDerivatives):
         ground: Ground | None = None,
         integrator: str = "semi_implicit",
         contacts: Sequence[ContactPoint | str] | None = None,
-        motors: Sequence[Motor | str] | str | None = None,
+        motors: Sequence[Motor | FileMotor | str] | str | None = None,
         limits: bool = True,
         iterations: int = 5,
         tolerance: float = 1e-10,
@@ -92,11 +95,15 @@ class Simulator(SimulatorDerivatives):
         self.method = INTEGRATORS[integrator].make(chosen)
         refuse_constrained_loops(robot.tree.top, "Simulator")
         self.drive = make_drive(robot.tree, motors)
+        if self.drive.states and not self.method.has_contact:
+            names = _listed([self.drive.motors[k].joint for k in self.drive.states])
+            raise MethodError(f"integrator {integrator!r} has no activations of motors ({names}); use 'semi_implicit'")
         self.contact = self._contact(contacts, limits, checked_count("iterations", iterations))
         self.outside = make_outside(robot.tree, forces, len(self.drive.motors))
-        system = System(framed(robot.tree), self.drive, self.contact, self.outside)
+        sensed = needed(robot.mechanism.sensors) if isinstance(self.method, FixedStep) else ()
+        system = System(framed(robot.tree), self.drive, self.contact, self.outside, sensed)
         self.engine = Engine(robot, system, self.method, integrator == "rk4" if monitor is None else bool(monitor))
-        self._memory_size = self.method.memory_size(system)
+        self._memory_size = memory_size(system, self.method)
         self._last_plan: RecordPlan | None = None
         self._one_step = np.ones(1), np.full(1, self.dt)  # how many steps, how long
 
@@ -140,9 +147,13 @@ class Simulator(SimulatorDerivatives):
         return [*(m.joint for m in self.drive.motors), *self.outside.inputs]
 
     def state(
-        self, q: ArrayLike | None = None, v: ArrayLike | None = None, t: ArrayLike = 0.0, qd: ArrayLike | None = None
-    ) -> State:
-        """A batch of states from closed positions q and velocities v (zero if left out), or spanning qd."""
+        self, q: ArrayLike | None = None, v: ArrayLike | None = None, t: ArrayLike = 0.0, qd: ArrayLike | None = None,
+        act: ArrayLike | None = None,
+    ) -> State:  # fmt: skip
+        """A batch of states from closed positions q and velocities v (zero if left out), or spanning qd.
+
+        `act` are the activations of the motors that have one, zero if left out.
+        """
         robot = self.robot
         q = checked("q", robot.neutral() if q is None else q, robot.nq)
         robot.check_closed(q)
@@ -151,7 +162,37 @@ class Simulator(SimulatorDerivatives):
         q, qd = _rows(q, checked("qd", qd, robot.n_spanning))
         time = t if type(t) is float and abs(t) <= LARGEST else _times(t, len(q))
         self._check_regular(q)
-        return fresh(q, qd, time, self._memory_size, self.maker)
+        found = fresh(q, qd, time, self._memory_size, self.maker)
+        if act is not None:
+            self.activations(found)[:] = checked("act", act, len(self.drive.states))
+        return found
+
+    def activations(self, state: State) -> Array:
+        """The activations (B, n) of the motors that have one, in the order of the controls: a view of the state's."""
+        size = self._memory_size
+        return self.fitting(state).memory[:, size - len(self.drive.states) :]
+
+    def sensors(self, state: State, u: ArrayLike | None = None) -> dict[str, Array]:
+        """What the sensors of the model tell (B, n), by name.
+
+        Those of positions and velocities tell of the state; accelerations and forces are those of the step that leads
+        on from it under the controls u.
+        """
+        state, engine = self.fitting(state), self.engine
+        qdd, told = np.zeros_like(state.qd), np.zeros((len(state), self.nu))
+        names = engine.system.sensed
+        if names:
+            given = checked("u", np.zeros(self.nu) if u is None else u, self.nu)
+            held = given if given.ndim == 1 else given[:, None]
+            step = self.rollout(state=state, controls=held, steps=1, record=names).records
+            qdd, told = (step[name][:, 0] if name in step else x for name, x in zip(OF_STEPS, (qdd, told), strict=True))
+        found = np.asarray(engine.told(state.q, state.qd, qdd, told))
+        return engine.sensors.split(found, state.t)
+
+    def keyframe(self, name: str) -> tuple[State, Array]:
+        """The state at a keyframe of the model file, loops closed, and what the file's motors are told there (nu,)."""
+        start = at_keyframe(self.robot, self.drive, name)
+        return self.state(start.q, act=start.activations), start.controls
 
     def _check_regular(self, q: Array) -> None:
         """Refuse positions at which a loop has lost rank: the equations of motion lead nowhere in particular."""
@@ -257,7 +298,8 @@ class Simulator(SimulatorDerivatives):
         called once per step. It goes `steps` steps of length dt, or `until` a time [s], or to the last of `times`; a
         last step is shorter where need be. `record` names what to keep after every `every`-th step, or at the `times`
         (a list of times [s], which need not lie on steps), with `record_start` at the beginning too: q, v, qd, energy,
-        kinetic_energy, potential_energy, loop_error, and with contact contact_force, gap, residual, joint_impulse.
+        kinetic_energy, potential_energy, loop_error, with contact contact_force, gap, residual, joint_impulse, and
+        sensors of the model by their names (accelerations and forces are those of the step before).
         `progress(done, steps)` is called now and then.
         """
         flat = [np.ndim(x) if x is not None else 0 for x in (q0, v0)]

@@ -15,10 +15,12 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
+from kinloop.clusters.tangent_frame import plain
 from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive
 from kinloop.sim.contact.impact import Contact
 from kinloop.sim.energy_monitor import booked, energies
+from kinloop.sim.file_motors import FileMotor
 from kinloop.sim.on_loops import drivers
 from kinloop.sim.outside import NOTHING, Outside
 from kinloop.sim.singularity import passes
@@ -37,12 +39,16 @@ MAX_SPEED = 1e7
 
 @dataclass(frozen=True)
 class System:
-    """What is simulated: a cluster tree in tangent frames, what drives and what stops it, and forces of users."""
+    """What is simulated: a cluster tree in tangent frames, what drives and what stops it, and forces of users.
+
+    `sensed` names what steps give for sensors (`sensors.OF_STEPS`).
+    """
 
     tree: ClusterTree
     drive: Drive
     contact: Contact | None
     outside: Outside = NOTHING
+    sensed: tuple[str, ...] = ()
 
     @cached_property
     def nu(self) -> int:
@@ -150,6 +156,13 @@ class StepMethod(Protocol):
         """One step of length h under the controls u."""
 
 
+class HasMemory(Protocol):
+    """Whoever remembers something from step to step."""
+
+    def memory_size(self, system: System) -> int:
+        """How many numbers it remembers."""
+
+
 class Stepper:
     """The step of a system by a method: a call takes and gives what the step kernel does.
 
@@ -165,7 +178,7 @@ class Stepper:
         Where time matters there is also a `clock`: the time when no step was taken.
         """
         top = self.system.tree.top
-        sizes = (top.nq, top.n_spanning, len(Watch._fields), self.method.memory_size(self.system))
+        sizes = (top.nq, top.n_spanning, len(Watch._fields), memory_size(self.system, self.method))
         state = dict(zip(StepState._fields, sizes, strict=True))
         return {**state, "u": self.system.nu, "until": 1, "h": 1, **self.system.clock}
 
@@ -174,7 +187,7 @@ class Stepper:
     ) -> dict[str, Array]:
         """One step of one row, taken if the row runs, the step is good, and `until` is not reached."""
         before = Watch.of(watch)
-        moved = self.method.step(self.system.at(*clock, since=before.steps * h[0]), q, qd, memory, u, h[0])
+        moved = self._moved(self.system.at(*clock, since=before.steps * h[0]), q, qd, memory, u, h[0])
         fastest = sc.largest([moved.qd[d] for d in self.system.turning])
         slow, within = h[0] * fastest <= LARGEST_TURN, sc.squared([*moved.q, *moved.qd]) < MAX_SPEED**2
         good = sc.logical_and(sc.logical_and(moved.correction <= OPENING, slow), within)
@@ -201,6 +214,32 @@ class Stepper:
         # q and qd under two names: one is fed back into the next step, the other recorded
         out |= {"watch_next": after.vector(), "q_seen": q_next, "qd_seen": qd_next, "status_seen": [status]}
         return {name: np.asarray(x) for name, x in out.items()}
+
+    def _moved(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
+        """The method's step; motors with an activation are told that of the middle of the step."""
+        drive, count = system.drive, len(system.drive.states)
+        if not count:
+            return self._sensed(self.method.step(system, q, qd, memory, u, h), qd, u, h)
+        own, act, told = memory[:-count], memory[-count:], u.astype(object)
+        after = []
+        for x, k in zip(act, drive.states, strict=True):
+            motor = drive.motors[k]
+            assert isinstance(motor, FileMotor), "only motors of files have activations"
+            told[k], end = (motor.activation(x, u[k], t) for t in (0.5 * h, h))
+            after.append(end)
+        moved = self.method.step(system, q, qd, own, plain(told), h)
+        return self._sensed(moved._replace(memory=np.array([*moved.memory, *after])), qd, told, h)
+
+    def _sensed(self, moved: Moved, qd: Array, u: Array, h: Any) -> Moved:
+        """A step with what sensors need of it: mean accelerations of all joints, and what motors were told."""
+        given = {"acceleration": (moved.qd - qd) / h, "told": u}
+        found = {name: given[name] for name in self.system.sensed}
+        return moved._replace(records={**moved.records, **found}) if found else moved
+
+
+def memory_size(system: System, method: HasMemory) -> int:
+    """How many numbers a step hands to the next: those of the method, then the activations of motors."""
+    return method.memory_size(system) + len(system.drive.states)
 
 
 _RUNNING = float(Status.RUNNING)

@@ -8,9 +8,9 @@ from kinloop.clusters import ClusterTree
 from kinloop.clusters.framing import framed
 from kinloop.robot import Robot
 from kinloop.scalar import Array
-from kinloop.sim.actuators import Motor
 from kinloop.sim.contact.ground import Plane
 from kinloop.sim.gym import KinloopVectorEnv, Task
+from kinloop.sim.motors import Motor
 from kinloop.sim.on_loops import closed_twice
 from kinloop.sim.simulator import Simulator
 from kinloop.sim.state import State

@@ -8,9 +8,11 @@ import pytest
 from io_samples import MJCF, write
 
 from kinloop.clusters import grow
-from kinloop.errors import MethodError
-from kinloop.io import ModelWarning, load
-from kinloop.sim.actuators import model_motors, motor_force
+from kinloop.errors import MethodError, ModelError
+from kinloop.io import ModelWarning, load, to_mjcf
+from kinloop.sim.actuators import make_drive, motor_forces
+from kinloop.sim.file_motors import FileMotor, model_motors
+from kinloop.sim.motors import Motor
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -80,11 +82,17 @@ def test_the_law_gives_mujocos_forces(many):
 
 
 def test_motors_of_the_simulator_are_those_of_the_file(many):
+    """One coordinate and a law of a `Motor` make one; all else is a `FileMotor`."""
     m, _ = many
-    keep = tuple(a for a in m.actuators if a.coordinate is not None and a.exact and a.name != "position")
-    motors = {a.name: x for a, x in zip(keep, model_motors(_tree(m, keep)), strict=True)}
-    found = {name: (x.joint, x.kind, x.kp, x.kd, x.limit, x.gear) for name, x in motors.items()}
-    assert found == {
+    plain = {}
+    for a in m.actuators:
+        ((made,), bounds) = model_motors(_tree(m, (a,)))
+        assert not bounds
+        if isinstance(made, Motor):
+            plain[a.name] = (made.joint, made.kind, made.kp, made.kd, made.limit, made.gear)
+        else:
+            assert made.actuator is a and made.joint == (a.coordinate.name if a.coordinate else a.name)
+    assert plain == {
         "motor": ("j1", "torque", 0.0, 0.0, 1.0, 5.0),
         "velocity": ("j2", "velocity", 0.0, 3.0, np.inf, 2.0),
         "damper": ("j2", "position", 0.0, 1.5, np.inf, 1.0),
@@ -93,71 +101,55 @@ def test_motors_of_the_simulator_are_those_of_the_file(many):
 
 
 @pytest.mark.parametrize(
-    "name, why",
-    [
-        ("belt", "acts on several coordinates"),
-        ("position", "takes forces from -4 to 6, not the same in both directions"),
-        ("offset", "has a constant force of 0.5"),
-        ("uneven", "has a gain of 7 against a stiffness of 2"),
-        ("pushed", "has a gain of 2 against a damping of 1"),
-        ("scaled", "has a gain that depends on its length and rate"),
-    ],
-)
-def test_what_no_motor_does_is_refused_by_name(many, name, why):
-    m, _ = many
-    chosen = tuple(a for a in m.actuators if a.name == name)
-    with pytest.raises(MethodError, match=f"actuator '{name}' {why}"):
-        model_motors(_tree(m, chosen))
-
-
-@pytest.mark.parametrize(
     "old, new, why",
     [
-        ('ctrlrange="-1 1"', 'ctrlrange="0 1"', "takes controls from 0 to 1, not the same in both directions"),
-        ("<motor name", '<position kp="3" name', "keeps its targets from -1 to 1"),
-        ("<motor name", '<general dyntype="filter" dynprm="0.1" name', "has dynamics, a limit or a frame of its own"),
-        ('gear="5" ctrlrange="-1 1"', 'gear="5" armature="1"', "has dynamics, a limit or a frame of its own"),
-        ('<joint name="j1"', '<joint actuatorfrcrange="-1 2" name="j1"', "has dynamics, a limit or a frame of its own"),
-        ("<motor name", "<muscle name", "has "),
+        ('gear="5" ctrlrange="-1 1"', 'gear="5" armature="1"', "has inertia or damping of its own"),
+        ("<motor name", "<muscle name", "is a muscle"),
+        ("<motor name", '<general gaintype="user" name', "has a law of the user's own"),
+        ("<motor name", '<general dyntype="user" name', "has dynamics of the user's own"),
     ],
 )
-@pytest.mark.filterwarnings("ignore::kinloop.io.ModelWarning")
-def test_ranges_filters_and_muscles_are_refused_by_name(tmp_path, old, new, why):
+def test_what_nothing_here_does_is_announced_and_refused_by_name(tmp_path, old, new, why):
     head, tail = MANY.split("<actuator>")
     motor = next(line for line in tail.splitlines() if 'name="motor"' in line)
     text = (head + "<actuator>" + motor + "</actuator></mujoco>").replace(old, new)
-    m = load(write(tmp_path, text.replace('gear="5" ', "") if "muscle" in new else text))
+    with pytest.warns(ModelWarning, match=f"actuator 'motor': {why}"):
+        m = load(write(tmp_path, text.replace('gear="5" ', "") if "muscle" in new else text))
     with pytest.raises(MethodError, match=f"actuator 'motor' {why}"):
         model_motors(grow(m))
 
 
-def test_bounds_of_joints_bound_their_motor(tmp_path):
+def test_bounds_of_joints_bound_their_motors(tmp_path):
     bounded = MANY.replace('<joint name="j1"', '<joint actuatorfrcrange="-10 10" name="j1"')
     m = load(write(tmp_path, bounded))
     motor, belt = m.actuators[0], next(a for a in m.actuators if a.name == "belt")
-    (made,) = model_motors(_tree(m, (motor,)))
+    ((made,), _) = model_motors(_tree(m, (motor,)))
     assert made.limit == 1.0  # 5 N m at the joint, by the range of its control
-    (made,) = model_motors(_tree(m, (replace(motor, control_range=(-9.0, 9.0)),)))
+    ((made,), _) = model_motors(_tree(m, (replace(motor, control_range=(-9.0, 9.0)),)))
     assert made.limit == pytest.approx(2.0)  # 10 N m at the joint, by the bound there
-    (made,) = model_motors(_tree(m, (replace(motor, gain=(4.0, 0, 0), force_range=(-2.0, 2.0)),)))
+    ((made,), _) = model_motors(_tree(m, (replace(motor, gain=(4.0, 0, 0), force_range=(-2.0, 2.0)),)))
     assert (made.limit, made.gear) == (0.5, 20.0)  # 2 N m before the gear, whatever the gain
-    with pytest.raises(MethodError, match=r"shares the bound of 10 on forces at joint 'j1' with others"):
-        model_motors(_tree(m, (motor, belt)))
+    motors, bounds = model_motors(_tree(m, (motor, belt)))
+    assert all(isinstance(x, FileMotor) for x in motors) and bounds == [(0, -10.0, 10.0)], "of both together"
 
 
-@pytest.mark.parametrize("kind", ["motor", 'position kp="3"', 'velocity kv="3"'])
-def test_motors_give_mujocos_forces_within_ranges(tmp_path, kind):
-    text = f"""<mujoco><worldbody><body><joint name="j" axis="0 1 0" actuatorfrcrange="-20 20"/><geom size="0.1"/></body></worldbody>
-    <actuator><{kind} joint="j" gear="3" ctrlrange="-4 4" forcerange="-8 8"/></actuator></mujoco>"""
-    path = write(tmp_path, text)
-    (motor,) = model_motors(grow(load(path)), targets_in_range=True)
-    model = mujoco.MjModel.from_xml_path(str(path))
-    data = mujoco.MjData(model)
-    for u in (-9.0, -3.5, 0.1, 3.0, 9.0):
-        told = u if kind == "motor" else min(max(u, -4.0), 4.0)
-        data.qpos[0], data.qvel[0], data.ctrl[0] = 0.3, -0.2, u
-        mujoco.mj_forward(model, data)
-        assert motor_force(motor, told, 0.3, -0.2) == pytest.approx(data.qfrc_actuator[0], rel=1e-12)
+@pytest.mark.parametrize(
+    "kind", ["motor", 'position kp="3"', 'velocity kv="3"', 'general gainprm="2" biastype="affine" biasprm="1 -3 -2"']
+)
+@pytest.mark.parametrize("ranges", ['ctrlrange="-4 4" forcerange="-8 8"', 'ctrlrange="-1 4" forcerange="-2 8"', ""])
+@pytest.mark.parametrize("bound", ["-20 20", "-3 9"])
+def test_motors_give_mujocos_forces_within_ranges(tmp_path, kind, ranges, bound):
+    text = f"""<mujoco><worldbody><body><joint name="j" axis="0 1 0" actuatorfrcrange="{bound}"/><geom size="0.1"/></body></worldbody>
+    <actuator><{kind} joint="j" gear="3" {ranges}/><motor joint="j"/></actuator></mujoco>"""
+    for both in (True, False):
+        path = write(tmp_path, text if both else text.replace('<motor joint="j"/>', ""))
+        drive, model = make_drive(grow(load(path)), "model"), mujoco.MjModel.from_xml_path(str(path))
+        data = mujoco.MjData(model)
+        for u in (-9.0, -3.5, 0.1, 3.0, 9.0):
+            data.qpos[0], data.qvel[0], data.ctrl[:] = 0.3, -0.2, u
+            mujoco.mj_forward(model, data)
+            found = motor_forces(drive, data.qpos, data.qvel, data.ctrl)
+            assert sum(x for _, x in found) == pytest.approx(data.qfrc_actuator[0], rel=1e-12)
 
 
 def test_actuators_of_free_bodies_turn_before_they_push(tmp_path):
@@ -172,15 +164,25 @@ def _tree(m, actuators):
 
 
 def test_actuators_with_dynamics_of_their_own_are_not_exact(tmp_path):
-    text = MANY.replace('<motor name="motor"', '<general name="motor" dyntype="filter" dynprm="0.1"')
-    with pytest.warns(ModelWarning, match="actuator 'motor': has dynamics of its own"):
-        motor = load(write(tmp_path, text)).actuators[0]
-    assert (motor.kind, motor.exact) == ("torque", False)
+    text = MANY.replace('<motor name="motor"', '<general name="motor" dyntype="filter" dynprm="0.1" actrange="-2 3"')
+    motor = load(write(tmp_path, text)).actuators[0]
+    assert (motor.kind, motor.exact, motor.dynamics, motor.time_constant) == ("torque", False, "filter", 0.1)
+    assert motor.activation_range == (-2.0, 3.0)
 
 
-def test_an_actuator_that_acts_on_no_joint_has_no_transmission(tmp_path):
-    text = MANY.replace('<motor name="motor" joint="j1"', '<motor name="motor" site="tip"')
-    text = text.replace('<body name="two"', '<site name="tip"/><body name="two"')
-    with pytest.warns(ModelWarning, match="does not act through joints"):
-        motor = load(write(tmp_path, text)).actuators[0]
-    assert motor.transmission == () and motor.coordinate is None
+def test_an_actuator_at_a_site_pushes_there(tmp_path):
+    text = MANY.replace('<motor name="motor" joint="j1" gear="5"', '<motor name="motor" site="tip" gear="1 2 3 4 5 6"')
+    text = text.replace('<body name="two"', '<site name="tip" pos="0.1 0 0"/><body name="two"')
+    motor = load(write(tmp_path, text)).actuators[0]
+    assert motor.transmission == () and motor.coordinate is None and motor.wrench == (4, 5, 6, 1, 2, 3)
+    assert (motor.site.name, motor.site.body, motor.site.placement.p.tolist()) == ("tip", "one", [0.1, 0.0, 0.0])
+
+
+def test_bounds_of_joints_that_are_not_the_same_in_both_directions_are_kept(tmp_path):
+    m = load(write(tmp_path, MANY.replace('<joint name="j1"', '<joint actuatorfrcrange="-1 2" name="j1"')))
+    assert (m.joints[0].min_force, m.joints[0].max_force, m.joints[1].min_force) == (-1.0, 2.0, None)
+    to_mjcf(m, tmp_path / "again.xml")
+    again = load(tmp_path / "again.xml").joints[0]
+    assert again.force_range == (-1.0, 2.0)
+    with pytest.raises(ModelError, match=r"joint 'j1' bounds forces from 3 to 2.0; the lower bound must not be above"):
+        replace(m.joints[0], min_force=3)

@@ -17,34 +17,42 @@ MODEL = """<mujoco>
 <joint name="s" type="ball" stiffness="3"/>
 <geom size="0.1"/>
 </body>
-<body name="c" gravcomp="1">
+<body name="c">
 <joint name="j"/>
 <geom size="0.1"/>
 </body>
 </worldbody>
 <tendon>
-<fixed stiffness="1">
+<fixed frictionloss="1">
 <joint joint="j" coef="1"/>
 </fixed>
 </tendon>
 <actuator>
 <motor joint="j"/>
-<general dyntype="filter" dynprm="0.1" joint="j"/>
+<motor armature="0.1" joint="j"/>
 </actuator>
+<sensor>
+<clock/>
+<jointlimitpos joint="j"/>
+</sensor>
 </mujoco>
 """
 
 
 def test_warnings_name_the_line_of_their_element(tmp_path):
     lines = load(write(tmp_path, MODEL)).warnings
-    found = {re.search(r":\d+: (\w+)", line)[1]: int(re.search(r":(\d+):", line)[1]) for line in lines}
-    assert found == {"tendon": 13, "body": 7, "joint": 4, "actuator": 19}
+    ours = [line for line in lines if "<" not in line]
+    found = {re.search(r":\d+: (\w+)", line)[1]: int(re.search(r":(\d+):", line)[1]) for line in ours}
+    assert found == {"tendon": 13, "joint": 4, "actuator": 19}
+    assert any(":23: <jointlimitpos" in line for line in lines)
 
 
 def test_an_equality_that_cannot_be_read_or_closed_is_blamed_on_its_line(tmp_path):
-    tied = MODEL.replace("<actuator>", "<equality>\n<tendon tendon1='t'/>\n</equality>\n<actuator>")
+    tied = MODEL.replace(
+        "<actuator>", "<equality>\n<tendon tendon1='t' polycoef='0 1 1 0 0'/>\n</equality>\n<actuator>"
+    )
     with pytest.raises(ModelFileError, match="equality of tendons") as error:
-        load(write(tmp_path, tied.replace("<fixed stiff", '<fixed name="t" stiff')))
+        load(write(tmp_path, tied.replace("<fixed fric", '<fixed name="t" fric')))
     assert error.value.line == 18
     loop = MODEL.replace("<actuator>", "<equality>\n<connect site1='p' site2='q'/>\n</equality>\n<actuator>")
     loop = loop.replace('<joint name="j"/>', '<joint name="j"/><site name="p" pos="9 0 0"/>')

@@ -12,7 +12,9 @@ from kinloop.errors import ModelError
 from kinloop.io import ModelFileError, ModelWarning, load, save
 from kinloop.io.own.write_own import dumps
 from kinloop.model import Mechanism
+from kinloop.model.facts import plain
 from kinloop.model.random import KINDS, random_mechanism
+from tests.sim.file_models import SENSORS, TENDONS
 
 ZOO = [name for name in robots.names() if name not in ("tello", "tello_with_arms")]
 
@@ -33,6 +35,36 @@ def test_loaded_files_round_trip_bit_for_bit(tmp_path, name):
     again = load(tmp_path / "m.json")
     assert same(m, again)
     assert [j.type for j in m.joints] == [j.type for j in again.joints]
+
+
+@pytest.mark.parametrize("text", [TENDONS, SENSORS])
+def test_tendons_sensors_and_all_actuators_round_trip_bit_for_bit(tmp_path, text):
+    m = load(write(tmp_path, text))
+    save(m, tmp_path / "m.json")
+    again = load(tmp_path / "m.json")
+    assert same(m, again) and len(again.tendons) == len(m.tendons) > 0
+    assert plain((m.actuators, m.tendons, m.sensors, m.carried, m.keyframes, m.joints)) == plain(
+        (again.actuators, again.tendons, again.sensors, again.carried, again.keyframes, again.joints)
+    )
+
+
+@pytest.mark.parametrize(
+    "old, new, why",
+    [
+        ('"tendon": "t"', '"tendon": "rope"', "actuator 'c' pulls a missing tendon: no tendon named 'rope'"),
+        ('"part": "j"', '"part": "k"', "sensor 'jp' is of a missing joint: no joint named 'k'"),
+        ('"part": "c"', '"part": "k"', "sensor 'ap' is of a missing actuator: no actuator named 'k'"),
+        ('"body": "base"', '"body": "bass"', "refers to a missing body"),
+        ('"kind": "gyro"', '"kind": "gyri"', "sensor 'gyro' has the kind 'gyri'; it must be one of"),
+        ('"dynamics": "none"', '"dynamics": "slow"', "has the dynamics 'slow'; they must be one of"),
+    ],
+)
+def test_parts_that_are_missing_are_named(tmp_path, old, new, why):
+    text = dumps(load(write(tmp_path, SENSORS)))
+    assert old in text
+    (tmp_path / "m.json").write_text(text.replace(old, new))
+    with pytest.raises(ModelFileError, match=why):
+        load(tmp_path / "m.json")
 
 
 @pytest.mark.parametrize("name", ZOO)

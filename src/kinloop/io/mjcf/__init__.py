@@ -9,9 +9,11 @@
 | `mjcf_names` | names of parts, those without one included |
 | `mjcf_bodies` | bodies, joints and sites as links, joints and frames |
 | `mjcf_shapes` | geoms as shapes |
-| `mjcf_equalities` | connects, welds and joint equalities as loops and couplings |
+| `mjcf_equalities` | connects, welds, equalities of joints and tendons as loops and couplings |
 | `joint_polynomials` | polynomials of joints about their reference positions |
-| `mjcf_actuators` | what the control of an actuator means, and which joints it acts on |
+| `mjcf_actuators` | what the control of an actuator means, and what it acts on |
+| `mjcf_tendons` | tendons: their joints or paths, springs and limits |
+| `mjcf_sensors` | sensors: what they measure, of which part or frame |
 | `mjcf_unmodelled` | warnings of what kinloop does not model |
 | `write_mjcf` | the dynamics of a mechanism as MJCF |
 | `written_closures` | loops and couplings as MuJoCo's equalities |

@@ -13,7 +13,7 @@ from kinloop.io.mjcf.safe_source import Places
 from kinloop.io.shared.exact_poses import exact_pose, free_position
 from kinloop.io.shared.file_errors import Where
 from kinloop.io.shared.robot_description import Link, RobotDescription
-from kinloop.model import WORLD, Frame, Joint
+from kinloop.model import WORLD, CarriedWeight, Frame, Joint
 from kinloop.model import joints as jt
 from kinloop.spatial import Transform, axis_rotation, quaternion_rotation
 
@@ -66,6 +66,9 @@ class BodyReader:
             at, above, origin = Transform.identity(), link, anchor
         self.frames.origin[b] = origin
         self._mass(self.description.links[self.names.link(b)], b, origin)
+        if m.body_gravcomp[b] and m.body_mass[b]:
+            held = float(m.body_gravcomp[b] * m.body_mass[b])
+            self.description.carried.append(CarriedWeight(self.names.link(b), held, tuple(m.body_ipos[b] - origin)))
         if self.names.link(b) != name:
             frame = Frame(name, self.names.link(b), Transform(np.eye(3), -origin))
             self.description.frames.append((frame, where))
@@ -115,7 +118,8 @@ class BodyReader:
         if m.jnt_limited[j]:
             parameters |= {"lower": float(m.jnt_range[j, 0]), "upper": float(m.jnt_range[j, 1])}
         if m.jnt_actfrclimited[j]:
-            parameters["max_force"] = float(np.max(np.abs(m.jnt_actfrcrange[j])))
+            low, high = (float(x) for x in m.jnt_actfrcrange[j])
+            parameters |= {"max_force": high} if low == -high else {"min_force": low, "max_force": high}
         if ref:
             parameters["home"] = (ref,)
         cls = jt.Revolute if kind == HINGE else jt.Prismatic

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kinloop.io.mjcf.mjcf_actuators import is_tendon_of_joints, transmission
+from kinloop.io.mjcf.mjcf_actuators import unmodelled_words
 from kinloop.io.mjcf.mjcf_names import Names
 from kinloop.io.mjcf.mujoco_codes import BALL, FREE, MjModel
 from kinloop.io.mjcf.safe_source import Places
@@ -28,14 +28,13 @@ def warn_of_unmodelled(model: MjModel, notes: Notes, names: Names, places: Place
 
 def _tendons(m: MjModel, names: Names) -> Iterator[Reason]:
     for t in range(m.ntendon):
-        acts = m.tendon_stiffness[t] or m.tendon_damping[t] or m.tendon_limited[t] or m.tendon_frictionloss[t]
-        if acts or m.tendon_armature[t] or not is_tendon_of_joints(m, t):
-            yield "tendon", t, "is a tendon that acts by itself, which kinloop does not model"
+        if m.tendon_frictionloss[t] or m.tendon_armature[t]:
+            yield "tendon", t, "is a tendon with dry friction or inertia, which kinloop does not model"
+        if np.any(m.tendon_stiffnesspoly[t]) or np.any(m.tendon_dampingpoly[t]):
+            yield "tendon", t, "has a spring or damper that is not linear, which kinloop does not model"
 
 
 def _bodies(m: MjModel, names: Names) -> Iterator[Reason]:
-    for b in np.flatnonzero(m.body_gravcomp):
-        yield "body", int(b), "has gravity compensation, which kinloop does not model"
     for b in np.flatnonzero(m.body_mocapid >= 0):
         yield "body", int(b), "is a mocap body, moved by the user; here it stands still"
 
@@ -48,14 +47,15 @@ def _joints(m: MjModel, names: Names) -> Iterator[Reason]:
             yield "joint", j, "has a spring or damper beyond a linear one on one coordinate"
         if several and m.jnt_limited[j]:
             yield "joint", j, "has a limit on a ball, which kinloop does not model"
+        if m.jnt_actgravcomp[j] and m.jnt_actfrclimited[j] and m.ngravcomp:
+            yield "joint", j, "counts gravity compensation among the forces that it bounds, which kinloop does not"
 
 
 def _actuators(m: MjModel, names: Names) -> Iterator[Reason]:
     for a in range(m.nu):
-        if not transmission(m, names, a):
-            yield "actuator", a, "does not act through joints, which kinloop does not model"
-        elif m.actuator_armature[a] or m.actuator_damping[a] or m.actuator_dyntype[a]:
-            yield "actuator", a, "has dynamics of its own, which kinloop does not model"
+        words = unmodelled_words(m, a)
+        if words:
+            yield "actuator", a, f"{' and '.join(words)}, which kinloop does not model"
 
 
 def _surroundings(m: MjModel) -> Iterator[tuple[str, str]]:

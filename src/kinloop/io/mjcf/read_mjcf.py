@@ -11,7 +11,9 @@ import numpy as np
 from kinloop.io.mjcf.mjcf_actuators import read_actuators
 from kinloop.io.mjcf.mjcf_bodies import BodyReader, read_sites
 from kinloop.io.mjcf.mjcf_equalities import read_equalities
+from kinloop.io.mjcf.mjcf_sensors import read_sensors
 from kinloop.io.mjcf.mjcf_shapes import read_shapes
+from kinloop.io.mjcf.mjcf_tendons import read_tendons
 from kinloop.io.mjcf.mjcf_unmodelled import warn_of_unmodelled
 from kinloop.io.mjcf.mujoco_codes import GRAVITY_DISABLED, MjModel
 from kinloop.io.mjcf.safe_source import Cleaner, Places, Source
@@ -60,9 +62,12 @@ def read_mjcf(root: Node, path: Path, roots: Roots, options: Options, notes: Not
     read_sites(model, description, frames, places)
     read_equalities(model, description, frames, places)
     warn_of_unmodelled(model, description.notes, frames.names, places)
-    description.actuators += read_actuators(model, frames.names, places)
+    description.actuators += read_actuators(model, frames, places)
+    description.tendons += read_tendons(model, frames, places)
+    description.sensors += read_sensors(model, frames, places)
     for k in range(model.nkey):
         name = frames.names.of("key", k)
         with places.of("key", name).blamed():
-            description.keyframes.append(Keyframe(name, tuple(model.key_qpos[k].tolist())))
+            parts = (tuple(x[k].tolist()) for x in (model.key_qpos, model.key_ctrl, model.key_act))
+            description.keyframes.append(Keyframe(name, *parts))
     return make_mechanism(description)

@@ -1,7 +1,7 @@
 """MJCF made safe for MuJoCo's compiler: files read by us inside the allowed roots, the rest left out.
 
 Included files are spliced in, mesh files are read into memory under plain names, and what dynamics does not
-need (textures, sensors, memory sizes, ...) is removed, so that MuJoCo opens no file and allocates nothing
+need (textures, cameras, memory sizes, ...) is removed, so that MuJoCo opens no file and allocates nothing
 on a file's word. Every line of the result knows the element it came from.
 """
 
@@ -19,12 +19,21 @@ from kinloop.io.shared.reading_options import Limits
 from kinloop.io.shared.safe_xml import Node, parse_xml
 from kinloop.io.shared.whole_files import read_bytes
 
-SILENT = {"size", "visual", "statistic", "custom", "sensor", "texture", "skin", "camera", "light", "layer", "user"}
+SILENT = {"size", "visual", "statistic", "custom", "texture", "skin", "camera", "light", "layer", "user"}
 """Elements without a say in the dynamics."""
-SECTIONS = ("equality", "actuator", "tendon")
+SECTIONS = ("equality", "actuator", "tendon", "sensor")
 """Sections whose elements, of whatever tag, are one kind of part."""
 UNMODELLED = {"extension", "deformable", "composite", "flexcomp", "hfield", "plugin"}
 """Elements kinloop has no counterpart for: left out with a warning."""
+SENSORS = {
+    "accelerometer", "velocimeter", "gyro", "magnetometer", "jointpos", "jointvel", "jointactuatorfrc", "ballquat",
+    "ballangvel", "tendonpos", "tendonvel", "actuatorpos", "actuatorvel", "actuatorfrc", "framepos", "framequat",
+    "framexaxis", "frameyaxis", "framezaxis", "framelinvel", "frameangvel", "framelinacc", "frameangacc", "clock",
+}  # fmt: skip
+"""Sensors that are modelled; others, those of cameras, and those with a delay are left out with a warning."""
+MOST_SAMPLES = 1000
+"""Samples that MuJoCo may keep of an actuator with a delay."""
+DELAYS = ("delay", "interval", "nsample", "interp")
 REFUSED = {"attach": "bodies of another model", "model": "another model"}
 _NOT_FINITE = re.compile(r"(?:^|\s)[+-]?(?:nan|inf|infinity)(?=\s|$)", re.IGNORECASE)
 _DROPPED_ATTRIBUTES = {
@@ -43,7 +52,7 @@ class Source:
     meshes: dict[str, tuple[str, str]] = field(default_factory=dict)
     named: dict[tuple[str, str], Node] = field(default_factory=dict)
     numbered: dict[str, list[Node]] = field(default_factory=dict)
-    """Elements by kind and name, and those of a section (equality, actuator, tendon) in their order."""
+    """Elements by kind and name, and those of a section (equality, actuator, ...) in their order."""
 
     def remember(self, node: Node, parent: str) -> None:
         """Keep the place of an element for errors and warnings about what the compiler makes of it."""
@@ -152,7 +161,7 @@ class Cleaner:
 
     def _write(self, node: Node, copies: int, parent: str = "") -> None:
         """One line per tag; elements that are not taken leave no line."""
-        if self._dropped(node):
+        if self._dropped(node) or (parent == "sensor" and self._unfelt(node)):
             return
         self.source.remember(node, parent)
         self.bounds.add(node, copies)
@@ -180,11 +189,23 @@ class Cleaner:
             return True
         return node.tag == "geom" and any(c.tag == "plugin" for c in node)
 
+    def _unfelt(self, node: Node) -> bool:
+        """Whether a sensor is of a kind that is left out."""
+        camera = "camera" in (node.get("objtype"), node.get("reftype"))
+        if node.tag in SENSORS and not camera and not any(key in node.attrib for key in DELAYS):
+            return False
+        self.notes.warn(node.where, "is a sensor of a kind that kinloop does not model; it is left out", dropped=True)
+        return True
+
     def _attributes(self, node: Node) -> dict[str, str]:
         out = {k: v for k, v in node.attrib.items() if k not in _DROPPED_ATTRIBUTES.get(node.tag, ())}
         for key, value in out.items():
             if key not in ("name", "class", "childclass") and _NOT_FINITE.search(value):
                 raise node.error(f"attribute {key} is {value!r}; give finite numbers")
+        if "nsample" in out and (not out["nsample"].strip().isdigit() or int(out["nsample"]) > MOST_SAMPLES):
+            raise node.error(
+                f"attribute nsample is {out['nsample']!r}; a delay may keep {MOST_SAMPLES} samples at most"
+            )
         if "file" in out:
             if node.tag != "mesh":
                 raise node.error(f"refers to file {out['file']!r}; kinloop reads files of meshes and includes only")

@@ -1,7 +1,7 @@
 """A mechanism as MJCF: its dynamics for MuJoCo to compute, loops and gears as MuJoCo's soft equalities.
 
 Bodies, joints and frames keep their names, and MuJoCo's qpos of a joint is kinloop's q. Shapes, actuators,
-keyframes, limits of velocity and the home of ball joints are not written.
+tendons, sensors, carried weights, keyframes, limits of velocity and the home of ball joints are not written.
 """
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ def _ranges(j: Joint) -> dict[str, ArrayLike]:
     out: dict[str, ArrayLike] = {}
     if np.isfinite(j.lower) or np.isfinite(j.upper):
         out["range"] = np.clip([j.lower, j.upper], -OPEN_END, OPEN_END)
-    if np.isfinite(j.max_force):
-        out["actuatorfrcrange"] = (-j.max_force, j.max_force)
+    if np.isfinite(j.force_range).all():
+        out["actuatorfrcrange"] = j.force_range
     return out
 
 

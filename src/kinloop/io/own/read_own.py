@@ -18,16 +18,21 @@ from kinloop.io.own.json_values import (
     array,
     blamed,
     entries,
-    flag,
     floats,
-    interval,
     number,
     placement,
     rgba,
     text,
     texts,
-    three,
     type_of_joint,
+)
+from kinloop.io.own.own_annotations import (
+    read_actuator,
+    read_frame,
+    read_keyframe,
+    read_sensor,
+    read_tendon,
+    read_weight,
 )
 from kinloop.io.own.own_schema import FIELDS, FORMAT, JOINT_NUMBERS, NAME_LISTS, VERSION
 from kinloop.io.shared.file_errors import Notes, Where
@@ -35,20 +40,16 @@ from kinloop.io.shared.paths import Roots
 from kinloop.io.shared.reading_options import Limits
 from kinloop.io.shared.robot_description import check_spring
 from kinloop.model import (
-    Actuator,
     Body,
     Coupling,
-    Frame,
     Geometry,
     Joint,
-    Keyframe,
     LinearCoupling,
     Loop,
     LoopJoint,
     Mechanism,
     PolynomialCoupling,
     Rod,
-    Transmission,
 )
 from kinloop.model.mechanism import GRAVITY
 
@@ -95,8 +96,10 @@ class _Reader:
         bodies = self._parts("bodies", self._body)
         parts: dict[str, Any] = {
             "joints": self._parts("joints", _joint), "loops": self._parts("loops", _loop),
-            "couplings": self._parts("couplings", _coupling), "frames": self._parts("frames", _frame),
-            "actuators": self._parts("actuators", _actuator), "keyframes": self._parts("keyframes", _keyframe),
+            "couplings": self._parts("couplings", _coupling), "frames": self._parts("frames", read_frame),
+            "actuators": self._parts("actuators", read_actuator), "keyframes": self._parts("keyframes", read_keyframe),
+            "tendons": self._parts("tendons", read_tendon), "sensors": self._parts("sensors", read_sensor),
+            "carried": self._parts("carried", read_weight),
             "world_geometry": self._parts("world_geometry", self._counted),
         }  # fmt: skip
         for key in NAME_LISTS:
@@ -116,7 +119,8 @@ class _Reader:
         if closures > self.limits.closures(bodies):
             most = self.limits.closures(bodies)
             raise Where(self.file).error(f"has {closures} loops and couplings; {bodies} bodies may have {most}")
-        for key, most in (("actuators", self.limits.links), ("keyframes", self.limits.shapes)):
+        many = ("actuators", "tendons", "sensors", "carried")
+        for key, most in (*((key, self.limits.links) for key in many), ("keyframes", self.limits.shapes)):
             if count.get(key, 0) > most:
                 raise Where(self.file, 1, key).error(f"has {count[key]} entries; limits allow {most}")
         if sum(count.values()) > self.limits.elements:
@@ -174,16 +178,14 @@ class _Reader:
 
 def _joint(e: Entry) -> Joint:
     parameters: dict[str, Any] = {k: number(e[k], k, infinite=True) for k in JOINT_NUMBERS if k in e}
+    if e.get("min_force") is not None:
+        parameters["min_force"] = number(e["min_force"], "min_force", infinite=True)
     if e.get("home") is not None:
         parameters["home"] = floats(e["home"], "home")
     name, parent, child = (text(e[k], k) for k in ("name", "parent", "child"))
     joint = Joint(name, parent, child, type_of_joint(e["type"]), placement(e.get("placement")), **parameters)
     check_spring(joint)
     return joint
-
-
-def _frame(e: Entry) -> Frame:
-    return Frame(text(e["name"], "name"), text(e["body"], "body"), placement(e.get("placement")))
 
 
 def _loop(e: Entry) -> Loop:
@@ -207,18 +209,3 @@ def _coupling(e: Entry) -> Coupling:
     if e.get("kind") != "polynomial":
         raise ModelError(f"has the kind {e.get('kind')!r}; it must be 'linear' or 'polynomial'")
     return PolynomialCoupling(*ends, floats(e["coefficients"], "coefficients"))
-
-
-def _actuator(e: Entry) -> Actuator:
-    acts_on = entries(e["transmission"], "transmission")
-    transmission = tuple(Transmission(text(t["joint"], "joint"), floats(t["gear"], "gear")) for t in acts_on)
-    return Actuator(
-        text(e["name"], "name"), text(e["kind"], "kind"), transmission,
-        three(e["gain"], "gain"), three(e["bias"], "bias"),
-        interval(e["control_range"], "control_range"), interval(e["force_range"], "force_range"),
-        flag(e["exact"], "exact"),
-    )  # fmt: skip
-
-
-def _keyframe(e: Entry) -> Keyframe:
-    return Keyframe(text(e["name"], "name"), floats(e["q"], "q"))

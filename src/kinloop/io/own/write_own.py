@@ -8,14 +8,21 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
-
 from kinloop.io.own.json_values import Entry
+from kinloop.io.own.own_annotations import (
+    written_actuator,
+    written_frame,
+    written_keyframe,
+    written_number,
+    written_pose,
+    written_sensor,
+    written_tendon,
+    written_weight,
+)
 from kinloop.io.own.own_schema import FORMAT, JOINT_NUMBERS, NAME_LISTS, VERSION
 from kinloop.io.shared.whole_files import write_text
 from kinloop.io.shared.written_mechanism import HasMechanism, cannot_hold, mechanism_of
 from kinloop.model import (
-    Actuator,
     Body,
     Coupling,
     Geometry,
@@ -29,7 +36,6 @@ from kinloop.model import (
     Rod,
 )
 from kinloop.model.joints import registered_name
-from kinloop.spatial import Transform
 
 _REMEDY = "save the mechanism without it and add it again after loading"
 
@@ -48,23 +54,18 @@ def dumps(m: Mechanism) -> str:
         "gravity": m.gravity.tolist(),
         "bodies": [_body(b) for b in m.bodies],
         "joints": [_joint(j) for j in m.joints],
-        "frames": [{"name": f.name, "body": f.body, "placement": _pose(f.placement)} for f in m.frames],
+        "frames": [written_frame(f) for f in m.frames],
         "loops": [_loop(loop) for loop in m.loops],
         "couplings": [_coupling(c) for c in m.couplings],
-        "actuators": [_actuator(a) for a in m.actuators],
-        "keyframes": [{"name": k.name, "q": list(k.q)} for k in m.keyframes],
+        "actuators": [written_actuator(a) for a in m.actuators],
+        "keyframes": [written_keyframe(k) for k in m.keyframes],
+        "tendons": [written_tendon(t) for t in m.tendons],
+        "sensors": [written_sensor(x) for x in m.sensors],
+        "carried": [written_weight(w) for w in m.carried],
         "world_geometry": [_geometry(g) for g in m.world_geometry],
         **{key: list(getattr(m, key)) for key in NAME_LISTS},
     }
     return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-def _number(x: float) -> float | str:
-    return float(x) if np.isfinite(x) else str(float(x))
-
-
-def _pose(T: Transform) -> Entry:
-    return {"R": np.asarray(T.R, dtype=float).tolist(), "p": np.asarray(T.p, dtype=float).tolist()}
 
 
 def _body(b: Body) -> Entry:
@@ -82,7 +83,7 @@ def _geometry(g: Geometry) -> Entry:
     return {
         "kind": g.kind,
         "size": list(g.size),
-        "placement": _pose(g.placement),
+        "placement": written_pose(g.placement),
         "role": g.role,
         "name": g.name,
         "mesh": g.mesh,
@@ -96,9 +97,10 @@ def _joint(j: Joint) -> Entry:
         "parent": j.parent,
         "child": j.child,
         "type": _joint_type(j.type),
-        "placement": _pose(j.placement),
-        **{key: _number(getattr(j, key)) for key in JOINT_NUMBERS},
+        "placement": written_pose(j.placement),
+        **{key: written_number(getattr(j, key)) for key in JOINT_NUMBERS},
         "home": None if j.home is None else list(j.home),
+        "min_force": None if j.min_force is None else written_number(j.min_force),
     }
 
 
@@ -112,8 +114,8 @@ def _loop(loop: Loop) -> Entry:
         case LoopJoint() if type(loop) is LoopJoint:
             return {
                 "kind": "joint", "name": loop.name, "predecessor": loop.predecessor, "successor": loop.successor,
-                "type": _joint_type(loop.type), "predecessor_placement": _pose(loop.predecessor_placement),
-                "successor_placement": _pose(loop.successor_placement),
+                "type": _joint_type(loop.type), "predecessor_placement": written_pose(loop.predecessor_placement),
+                "successor_placement": written_pose(loop.successor_placement),
             }  # fmt: skip
         case Rod() if type(loop) is Rod:
             return {
@@ -132,16 +134,3 @@ def _coupling(c: Coupling) -> Entry:
         case PolynomialCoupling() if type(c) is PolynomialCoupling:
             return {"kind": "polynomial", **ends, "coefficients": [float(x) for x in c.coefficients]}
     raise cannot_hold(c, "no file can", _REMEDY)
-
-
-def _actuator(a: Actuator) -> Entry:
-    return {
-        "name": a.name,
-        "kind": a.kind,
-        "transmission": [{"joint": t.joint, "gear": list(t.gear)} for t in a.transmission],
-        "gain": list(a.gain),
-        "bias": list(a.bias),
-        "control_range": [_number(x) for x in a.control_range],
-        "force_range": [_number(x) for x in a.force_range],
-        "exact": a.exact,
-    }

@@ -14,6 +14,7 @@
 | `link_tree` | the tree that joints span over links, and its root |
 | `lumping` | links that move as one made into a body, with a check of its inertia |
 | `remap_closures` | loops and couplings written for bodies and joints |
+| `remap_annotations` | actuators, tendons, sensors and carried weights of links as those of bodies |
 | `make_mechanism` | a description into a mechanism |
 | `written_mechanism` | what writers take, and how they refuse what a format lacks |
 | `xml_lines` | XML written line by line |

@@ -7,6 +7,7 @@ from dataclasses import replace
 from kinloop.io.shared.exact_poses import composed
 from kinloop.io.shared.link_tree import LinkTree, span_links
 from kinloop.io.shared.lumping import Lump, make_bodies
+from kinloop.io.shared.remap_annotations import carried_weights, remap_actuator, remap_sensor, remap_tendon
 from kinloop.io.shared.remap_closures import Places, independent_joints, remap_coupling, remap_loop
 from kinloop.io.shared.robot_description import PathCoupling, RobotDescription
 from kinloop.model import WORLD, Frame, Mechanism
@@ -79,8 +80,11 @@ def _mechanism(d: RobotDescription, tree: LinkTree, lumps: list[Lump], of: Place
     shapes = d.world_geometry or (d.links[WORLD].geometry if WORLD in d.links else ())
     m = Mechanism(
         d.name, bodies, tuple(joints.values()), loops, couplings, _frames(d, of, {b.name for b in bodies}),
-        gravity=d.gravity, actuators=tuple(d.actuators), keyframes=tuple(d.keyframes), motors=tuple(d.motors),
-        world_geometry=tuple(shapes), inactive=tuple(d.inactive), warnings=tuple(d.notes.lines), source=d.where.file,
+        gravity=d.gravity, actuators=tuple(remap_actuator(a, of) for a in d.actuators), keyframes=tuple(d.keyframes),
+        motors=tuple(d.motors), world_geometry=tuple(shapes), inactive=tuple(d.inactive),
+        warnings=tuple(d.notes.lines), source=d.where.file,
+        tendons=tuple(remap_tendon(t, of) for t in d.tendons), sensors=tuple(remap_sensor(x, of) for x in d.sensors),
+        carried=carried_weights(d.carried, of),
     )  # fmt: skip
     marked = d.dependent & set(joints)
     if not marked:

@@ -12,7 +12,19 @@ import numpy as np
 from kinloop.errors import ModelError, unknown
 from kinloop.io.shared.file_errors import Notes, Where
 from kinloop.io.shared.reading_options import Options
-from kinloop.model import WORLD, Actuator, Coupling, Frame, Geometry, Joint, Keyframe, Loop
+from kinloop.model import (
+    WORLD,
+    Actuator,
+    CarriedWeight,
+    Coupling,
+    Frame,
+    Geometry,
+    Joint,
+    Keyframe,
+    Loop,
+    Sensor,
+    Tendon,
+)
 from kinloop.model.mechanism import GRAVITY
 
 
@@ -69,6 +81,9 @@ class RobotDescription:
     motors: list[str] = field(default_factory=list)
     world_geometry: list[Geometry] = field(default_factory=list)
     inactive: list[str] = field(default_factory=list)
+    tendons: list[Tendon] = field(default_factory=list)
+    carried: list[CarriedWeight] = field(default_factory=list)
+    sensors: list[Sensor] = field(default_factory=list)
 
     def add_link(self, link: Link) -> None:
         if link.name in self.links:

@@ -137,7 +137,7 @@ def _joint(out: XmlLines, j: Joint, dependent: bool) -> None:
         out.empty("home", q=j.home)
     if limited or np.isfinite(j.max_velocity) or np.isfinite(j.max_force) or kind in ("revolute", "prismatic"):
         lower, upper = (j.lower, j.upper) if j.type.nv == 1 and kind != "continuous" else (None, None)
-        out.empty("limit", lower=lower, upper=upper, effort=j.max_force, velocity=j.max_velocity)
+        out.empty("limit", lower=lower, upper=upper, effort=max(map(abs, j.force_range)), velocity=j.max_velocity)
     parameters = {k: getattr(j, k) for k in ("damping", "friction", "armature", "stiffness", "rest") if getattr(j, k)}
     if parameters:
         out.empty("dynamics", **parameters)

@@ -16,7 +16,7 @@ velocity in, as the nearest that the loops allow, and what was not allowed is ta
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from kinloop.algorithms.trees.articulated import articulate
 from kinloop.algorithms.trees.kinematics import motion, still
 from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
-from kinloop.sim.actuators import implicit_armature, joint_forces, with_armature
+from kinloop.sim.actuators import implicit, joint_forces, with_armature
 from kinloop.sim.implicit_springs import accelerate_outside
 from kinloop.sim.integrators.fixed_step import FixedStep
 from kinloop.sim.integrators.history import (
@@ -88,13 +88,13 @@ class SemiImplicit(FixedStep):
     def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
         past = read_past(memory, _count(system), len(system.drivers), np.array([h, *u]))
         before = with_followers(system.tree, past.differences[0])
-        extra = implicit_armature(system.drive, q, qd, before, u, h)
+        extra, linear = implicit(system.drive, q, qd, before, u, h)
         tree = with_armature(system.tree, extra)
         middle, qd_mid = _predicted(tree, system, q, qd, past, h)
         bodies = system.contact.bodies if system.contact else ()
         base = still(tree, middle).embedding
         drift = _drift(tree, system, past, h, base)
-        s, here, v_free, working = _at_the_middle(tree, system, middle, qd, qd_mid, base, drift, u, h, bodies)
+        s, here, v_free, working = _at_the_middle(tree, system, middle, qd, qd_mid, base, drift, u, linear, h, bodies)
         G = s.kin.embedding
         near = nearness(tree, middle)
         a = (spanning(tree, G, s.a) + s.g)[system.drivers]
@@ -104,7 +104,7 @@ class SemiImplicit(FixedStep):
             a, off = carried_on(a, past.differences, past.known, blind), sc.where(blind, 0.0, 1.0) * off
         moved = _finish(tree, system, q, qd, past, s, here, v_free, middle, a, off, near, h)
         # implicit forces are those at the start, less what the armature takes that stands for their change
-        pushed = h * joint_forces(system.drive, middle, spanning(tree, G, here), u) - extra * (moved.qd - qd)
+        pushed = h * joint_forces(system.drive, middle, spanning(tree, G, here), u, linear) - extra * (moved.qd - qd)
         pushed = pushed if working is None else pushed + h * working
         return moved._replace(work=0.5 * (pushed @ (qd + moved.qd)))
 
@@ -145,8 +145,8 @@ def _bend(past: Past, h: Any) -> Array:
 
 
 def _at_the_middle(
-    tree: ClusterTree, system: System, q: Array, qd: Array, qd_mid: Array, base: Any, drift: Array, u: Array, h: Any,
-    turning: Collection[int],
+    tree: ClusterTree, system: System, q: Array, qd: Array, qd_mid: Array, base: Any, drift: Array, u: Array,
+    linear: Sequence[Any], h: Any, turning: Collection[int],
 ) -> tuple[SmoothMotion, Array, Array, Array | None]:  # fmt: skip
     """The smooth motion at the middle q, and the independent velocities at the start and at the end without impulses.
 
@@ -157,7 +157,7 @@ def _at_the_middle(
     here = turned_by(tree, v, 0.5 * h * v + drift)
     v_mid = coordinates(tree, base, qd_mid)
     kin = motion(tree, q, v_mid, turning)
-    f = joint_forces(system.drive, q, spanning(tree, kin.embedding, here), u)
+    f = joint_forces(system.drive, q, spanning(tree, kin.embedding, here), u, linear)
     art, beyond, working = articulate(tree, kin), transport(tree, v_mid), None
     if system.outside:
         touching = system.contact is not None

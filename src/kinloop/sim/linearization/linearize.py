@@ -76,6 +76,9 @@ class Linearizer:
     """The derivatives of an engine's steps, by kernels that are made when first asked for."""
 
     def __init__(self, engine: Engine, method: StepMethod) -> None:
+        if engine.system.drive.states:
+            names = ", ".join(repr(engine.system.drive.motors[k].joint) for k in engine.system.drive.states)
+            raise MethodError(f"steps with activations have no derivatives ({names}); give motors=[...]")
         self.engine, self.method = engine, method
         self._directional: dict[tuple[str, ...], Any] = {}
         self.recursive_serves = serves(engine.robot.tree, engine.system, method)
@@ -103,7 +106,8 @@ class Linearizer:
         if method == "recursive" and not self.recursive_serves:
             raise MethodError(
                 "method 'recursive' of linearize takes the semi_implicit integrator, robots without bending loops and "
-                "forces of users, contacts of free bases without restitution, and stops on independent coordinates; "
+                "forces of users, contacts of free bases without restitution, stops on independent coordinates, motors "
+                "on single ones; "
                 "leave method out"
             )
         return method
@@ -135,6 +139,8 @@ class Linearizer:
         threads: int | None,
     ) -> Array:  # fmt: skip
         """How the end of a step changes with parameters of the robot (B, 2 nv, numbers of all of them)."""
+        if not self.engine.system.drive.is_plain:
+            raise MethodError("derivatives by parameters need motors on single coordinates; give motors=[...]")
         values = np.concatenate([parameter_value(self.engine.robot.tree.top, name) for name in names])
         directions = Directions.of_parameters(v.shape[1], u.shape[1], len(values))
         return self._along(directions, names, q, v, u, t, self._impulses(after), dt, threads, values)[0]

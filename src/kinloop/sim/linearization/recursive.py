@@ -29,7 +29,7 @@ from kinloop.algorithms.trees.kinematics import spanning_accelerations
 from kinloop.clusters import ClusterTree
 from kinloop.linear import join
 from kinloop.scalar import Array
-from kinloop.sim.actuators import implicit_armature, with_armature
+from kinloop.sim.actuators import implicit, with_armature
 from kinloop.sim.contact.impact import Contact
 from kinloop.sim.contact.joint_stops import JointPath
 from kinloop.sim.contact.row_steps import ContactRow
@@ -53,9 +53,10 @@ from kinloop.sim.turning_axes import free_bodies, transport
 def serves(tree: ClusterTree, system: System, method: StepMethod) -> bool:
     """Whether this way serves: the semi-implicit step, no loop that bends or user's force, contacts that move freely.
 
-    Besides no restitution, and stops and dry friction on independent coordinates only.
+    Besides no restitution, stops and dry friction on independent coordinates only, and forces at joints that depend on
+    the motion of their own coordinate alone.
     """
-    if not isinstance(method, SemiImplicit) or system.bends or system.outside:
+    if not isinstance(method, SemiImplicit) or system.bends or system.outside or not system.drive.is_plain:
         return False
     contact = system.contact
     if contact is None:
@@ -116,7 +117,7 @@ class _Step:
         self.system, self.q, self.v, self.u, self.h = system, q, v, u, h
         self.contact = system.contact or Contact(None, [], [], 1)
         start = spanning_velocity(system.tree, q, v)
-        extra = implicit_armature(system.drive, q, start, np.zeros(len(start)), u, h)
+        extra = implicit(system.drive, q, start, np.zeros(len(start)), u, h).armature
         self.tree = with_armature(system.tree, extra)
         (self.middle, self.here, self.moved, self.middle_q, self.middle_v, self.here_v, self.moved_v) = to_the_middle(
             system

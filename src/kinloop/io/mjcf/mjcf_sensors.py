@@ -1,0 +1,63 @@
+"""Sensors of a compiled MuJoCo model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinloop.io.mjcf import mujoco_codes as codes
+from kinloop.io.mjcf.mjcf_actuators import site
+from kinloop.io.mjcf.mjcf_bodies import LinkFrames
+from kinloop.io.mjcf.mujoco_codes import MjModel
+from kinloop.io.mjcf.safe_source import Places
+from kinloop.model import Frame, Sensor
+
+KINDS = {
+    1: "accelerometer", 2: "velocimeter", 3: "gyro", 6: "magnetometer", 9: "joint_position", 10: "joint_velocity",
+    11: "tendon_position", 12: "tendon_velocity", 13: "actuator_position", 14: "actuator_velocity",
+    15: "actuator_force", 16: "joint_actuator_force", 18: "ball_quaternion", 19: "ball_velocity", 26: "frame_position",
+    27: "frame_quaternion", 28: "frame_x_axis", 29: "frame_y_axis", 30: "frame_z_axis", 31: "frame_velocity",
+    32: "frame_angular_velocity", 33: "frame_acceleration", 34: "frame_angular_acceleration", 45: "clock",
+}  # fmt: skip
+"""MuJoCo's types of sensors that are modelled."""
+
+NO_TURN = (1.0, 0.0, 0.0, 0.0)
+
+
+def read_sensors(model: MjModel, frames: LinkFrames, places: Places) -> list[Sensor]:
+    """The sensors of a model; `safe_source` has left out those of kinds that there are not here."""
+    out = []
+    for s in range(model.nsensor):
+        name = frames.names.of("sensor", s)
+        with places.of("sensor", name, s).blamed():
+            out.append(_sensor(model, frames, s, name))
+    return out
+
+
+def _sensor(model: MjModel, frames: LinkFrames, s: int, name: str) -> Sensor:
+    kind, more = KINDS[int(model.sensor_type[s])], dict[str, Any](cutoff=float(model.sensor_cutoff[s]))
+    target, number = int(model.sensor_objtype[s]), int(model.sensor_objid[s])
+    if kind == "clock":
+        return Sensor(name, kind, **more)
+    if kind == "magnetometer":
+        more["field"] = tuple(float(x) for x in model.opt.magnetic)
+    if target == codes.JOINT_OBJECT:
+        return Sensor(name, kind, frames.names.joint(number), **more)
+    if target in (codes.TENDON, codes.ACTUATOR):
+        return Sensor(name, kind, frames.names.of("tendon" if target == codes.TENDON else "actuator", number), **more)
+    other = int(model.sensor_refid[s])
+    if other >= 0:
+        more["reference"] = _frame(model, frames, int(model.sensor_reftype[s]), other)
+    return Sensor(name, kind, frame=_frame(model, frames, target, number), **more)
+
+
+def _frame(model: MjModel, frames: LinkFrames, kind: int, k: int) -> Frame:
+    """The frame of an object that a sensor is of."""
+    match kind:
+        case codes.BODY:
+            return Frame(frames.names.of("body", k), *frames.place(k, model.body_ipos[k], model.body_iquat[k]))
+        case codes.XBODY:
+            return Frame(frames.names.of("body", k), *frames.place(k, (0.0, 0.0, 0.0), NO_TURN))
+        case codes.GEOM:
+            place = frames.place(int(model.geom_bodyid[k]), model.geom_pos[k], model.geom_quat[k])
+            return Frame(frames.names.of("geom", k), *place)
+    return site(model, frames, k)

@@ -1,0 +1,198 @@
+"""What the sensors of a model tell: functions of a state, and of the step that leads from or to it.
+
+Accelerations are means over a step, (qd' - qd) / h of all joints, so that blows of contacts are in them; forces of
+motors are those at the state under what they are told in the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.algorithms.trees.kinematics import joint_pose, world_acceleration
+from kinloop.model import Frame, Sensor, Topology
+from kinloop.model.sensor import IN_STEPS, UNBOUNDED_KINDS
+from kinloop.scalar import Array
+from kinloop.sim.actuators import Drive, file_motor_force, motor_forces
+from kinloop.sim.file_motors import FileMotor
+from kinloop.sim.transmissions import Line, Setting, actuator_line, along_tendon
+from kinloop.spatial import Transform, cross, cross_motion
+
+OF_STEPS = {"acceleration": "qdd", "told": "u"}
+"""Outputs of the step kernel that sensors need, and the inputs of theirs that they are."""
+
+
+def needed(sensors: Sequence[Sensor]) -> tuple[str, ...]:
+    """Which outputs of the step kernel some sensors need (`OF_STEPS`)."""
+    kinds = {s.kind for s in sensors if s.kind in IN_STEPS}
+    forces = {kind for kind in kinds if kind.endswith("force")}
+    return (*(("acceleration",) if kinds - forces else ()), *(("told",) if forces else ()))
+
+
+class Motion(NamedTuple):
+    """The pose of a frame in the world, its twist and its spatial acceleration in its own axes."""
+
+    T: Transform
+    v: Array
+    a: Array
+
+
+class Reading:
+    """One state, of which sensors tell: positions and velocities of all joints, their accelerations, controls."""
+
+    def __init__(self, drive: Drive, q: Array, qd: Array, qdd: Array, u: Array) -> None:
+        self.drive, self.top, self.q, self.qd, self.qdd, self.u = drive, drive.top, q, qd, qdd, u
+        self.at = Setting(drive.top, q)
+        self._bodies: list[tuple[Array, Array]] | None = None
+
+    def motion(self, frame: Frame) -> Motion:
+        """How a frame moves; its acceleration is upward where it is held against gravity."""
+        i, T = self.top.body_index[frame.body], self.at.pose(frame)
+        ground = world_acceleration(self.top)
+        v, a = (np.zeros(6), ground) if i < 0 else self._moving()[i]
+        return Motion(T, frame.placement.motion(v), frame.placement.motion(a))
+
+    def _moving(self) -> list[tuple[Array, Array]]:
+        """Twists and spatial accelerations of all bodies, in their own frames."""
+        if self._bodies is None:
+            self._bodies, top = [], self.top
+            for i, parent in enumerate(top.parent):
+                q, rates = self.q[top.q_of[i]], self.qd[top.v_of[i]]
+                S, T = top.types[i].subspace(q), joint_pose(top, i, self.q, turning=(i,))
+                v, a = (np.zeros(6), world_acceleration(top)) if parent < 0 else self._bodies[parent]
+                own, before = S @ rates, T.motion(v)
+                bias = top.types[i].subspace_bias(q, rates) + S @ self.qdd[top.v_of[i]]
+                self._bodies.append((before + own, T.motion(a) + cross_motion(before, own) + bias))
+        return self._bodies
+
+    def line(self, s: Sensor) -> Line:
+        """The length that a sensor of a tendon or an actuator is of."""
+        if s.kind.startswith("tendon"):
+            return along_tendon(self.drive.named_tendons[s.part], self.at)
+        return actuator_line(self._actuator(s)[1].actuator, self.drive.named_tendons, self.at)
+
+    def force(self, s: Sensor) -> Any:
+        """The force of an actuator along its length."""
+        k, motor = self._actuator(s)
+        return file_motor_force(motor, self.line(s), self.qd, self.u[k])
+
+    def _actuator(self, s: Sensor) -> tuple[int, FileMotor]:
+        actuators = self.top.mechanism.actuators
+        k = next(k for k, a in enumerate(actuators) if a.name == s.part)
+        return k, FileMotor(actuators[k])
+
+    def joint(self, s: Sensor, x: Array, parts: tuple[slice, ...]) -> Array:
+        """The entries of a joint in an array."""
+        return x[parts[self.top.joint_index[s.part]]]
+
+
+def _of_parts(r: Reading, s: Sensor) -> Any:
+    """What a sensor of a joint, tendon or actuator tells."""
+    match s.kind:
+        case "joint_position" | "ball_quaternion":
+            return r.joint(s, r.q, r.top.q_of)
+        case "joint_velocity" | "ball_velocity":
+            return r.joint(s, r.qd, r.top.v_of)
+        case "joint_actuator_force":
+            d = r.top.v_of[r.top.joint_index[s.part]].start
+            return sum((x for e, x in motor_forces(r.drive, r.q, r.qd, r.u, at=r.at) if e == d), 0.0)
+        case "tendon_position" | "actuator_position":
+            return r.line(s).length
+        case "tendon_velocity" | "actuator_velocity":
+            return r.line(s).rate(r.qd)
+    return r.force(s)
+
+
+def quaternion(R: Array) -> Array:
+    """The unit quaternion of a rotation matrix whose first number is not negative."""
+    a, b, c = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
+    d, e, f = R[0, 1] + R[1, 0], R[0, 2] + R[2, 0], R[1, 2] + R[2, 1]
+    x, y, z = R[0, 0], R[1, 1], R[2, 2]
+    ways = [
+        np.array([1.0 + x + y + z, a, b, c]), np.array([a, 1.0 + x - y - z, d, e]),
+        np.array([b, d, 1.0 + y - x - z, f]), np.array([c, e, f, 1.0 + z - x - y]),
+    ]  # fmt: skip
+    best, out = ways[0][0], ways[0]
+    for k, way in enumerate(ways[1:], start=1):
+        better = way[k] > best
+        best, out = sc.where(better, way[k], best), sc.where(better, way, out)
+    unit: Array = out * (sc.where(out[0] < 0.0, -1.0, 1.0) / sc.sqrt(out @ out))
+    return unit
+
+
+IMU: dict[str, Callable[[Motion, Sensor], Array]] = {
+    "gyro": lambda m, s: m.v[:3],
+    "velocimeter": lambda m, s: m.v[3:],
+    "accelerometer": lambda m, s: m.a[3:] + cross(m.v[:3], m.v[3:]),
+    "magnetometer": lambda m, s: m.T.R.T @ np.array(s.field),
+    "frame_acceleration": lambda m, s: m.T.R @ (m.a[3:] + cross(m.v[:3], m.v[3:])),
+    "frame_angular_acceleration": lambda m, s: m.T.R @ m.a[:3],
+}
+"""Sensors of how one frame moves."""
+
+RELATIVE: dict[str, Callable[[Motion, Motion], Array]] = {
+    "frame_position": lambda m, o: o.T.R.T @ (m.T.p - o.T.p),
+    "frame_quaternion": lambda m, o: quaternion(o.T.R.T @ m.T.R),
+    "frame_x_axis": lambda m, o: (o.T.R.T @ m.T.R)[:, 0],
+    "frame_y_axis": lambda m, o: (o.T.R.T @ m.T.R)[:, 1],
+    "frame_z_axis": lambda m, o: (o.T.R.T @ m.T.R)[:, 2],
+    "frame_velocity": lambda m, o: o.T.R.T @ (m.T.R @ m.v[3:]) - o.v[3:] - cross(o.v[:3], o.T.R.T @ (m.T.p - o.T.p)),
+    "frame_angular_velocity": lambda m, o: o.T.R.T @ (m.T.R @ m.v[:3]) - o.v[:3],
+}
+"""Sensors of a frame relative to another one, which is the world's unless the file names one."""
+
+WORLD_AT_REST = Motion(Transform.identity(), np.zeros(6), np.zeros(6))
+
+
+def told(r: Reading, s: Sensor) -> Array:
+    """What a sensor tells of a state."""
+    if s.frame is None:
+        out = np.atleast_1d(np.asarray(_of_parts(r, s)))
+    elif s.kind in IMU:
+        out = IMU[s.kind](r.motion(s.frame), s)
+    else:
+        out = RELATIVE[s.kind](r.motion(s.frame), r.motion(s.reference) if s.reference else WORLD_AT_REST)
+    if s.cutoff and s.kind not in UNBOUNDED_KINDS:
+        out = np.array([sc.minimum(sc.maximum(x, -s.cutoff), s.cutoff) for x in out])
+    return out
+
+
+class Sensors:
+    """The sensors of a model, as one function of a state that becomes a kernel; the clock is not among them.
+
+    There are `nu` controls, those of the motors first.
+    """
+
+    def __init__(self, drive: Drive, nu: int) -> None:
+        self.drive, self.nu = drive, nu
+        self.sensors = tuple(s for s in drive.top.mechanism.sensors if s.kind != "clock" and self._applies(s))
+        self.clocks = tuple(s.name for s in drive.top.mechanism.sensors if s.kind == "clock")
+
+    def _applies(self, s: Sensor) -> bool:
+        """Whether there is what a sensor is of: actuators are, where motors are those of the file."""
+        return self.drive.of_file or s.kind != "actuator_force"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*(s.name for s in self.sensors), *self.clocks)
+
+    def inputs(self) -> dict[str, int]:
+        """Sizes of the function's inputs."""
+        top: Topology = self.drive.top
+        return {"q": top.nq, "qd": top.n_spanning, "qdd": top.n_spanning, "u": self.nu}
+
+    def __call__(self, q: Array, qd: Array, qdd: Array, u: Array) -> dict[str, Array]:
+        """All that is told, one after the other."""
+        r = Reading(self.drive, q, qd, qdd, u)
+        return {"told": np.concatenate([told(r, s) for s in self.sensors] or [np.zeros(0)])}
+
+    def split(self, x: Array, t: Array) -> dict[str, Array]:
+        """What was told (..., n) by name, at times (...,)."""
+        out, start = {}, 0
+        for s in self.sensors:
+            out[s.name] = x[..., start : start + s.count]
+            start += s.count
+        return out | dict.fromkeys(self.clocks, t[..., None])
