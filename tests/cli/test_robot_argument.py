@@ -2,6 +2,8 @@
 
 import pytest
 
+from kinloop.cli.robot_argument import find
+
 
 def test_info_takes_options(run, rows):
     status, out, _ = run("info", "geared_chain", "--option", "links=3", "-o", "ratio=7.5")
@@ -63,3 +65,22 @@ def test_base_of_a_zoo_robot_is_not_for_choosing(run):
     status, _, err = run("info", "tello", "--fixed")
     assert status == 1
     assert err.startswith("error: --floating and --fixed are for model files")
+
+
+def test_packages_of_a_model_file_are_declared_on_the_command_line(run, tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "meshes").mkdir()
+    (tmp_path / "meshes/m.stl").write_text("solid")
+    mesh = '<visual><geometry><mesh filename="package://look/m.stl"/></geometry></visual><inertial>'
+    path = tmp_path / "model/two.urdf"
+    path.write_text(MODEL.replace("<inertial>", mesh, 1))
+    for given, found in (([], False), ([f"look={tmp_path / 'meshes'}"], True), ([str(tmp_path)], False)):
+        assert run("info", str(path), *(word for text in given for word in ("--packages", text)))[0] == 0
+        assert (find(str(path), packages=given).mechanism.bodies[0].geometry[0].path is not None) == found
+    for args, message in (
+        (["info", "four_bar", "--packages", "."], "error: --packages is for model files"),
+        (["info", str(path), "--packages", ".", "--packages", "a=b"], "error: --packages . a=b mixes directories"),
+        (["info", str(path), "--packages", "a=b"], "error: packages: "),
+    ):
+        status, _, err = run(*args)
+        assert status == 1 and err.startswith(message) and err.count("\n") == 1

@@ -141,7 +141,31 @@ SDF = """<sdf version="1.6"><model name="four_bar">
 </model></sdf>
 """
 
-XML = {"urdf_plus": URDF_PLUS, "mimic": MIMIC, "isaac": ISAAC, "drake": DRAKE, "mjcf": MJCF, "sdf": SDF}
+MJCF_SCENE = """<mujoco><compiler angle="radian"/>
+<asset><mesh name="wedge" vertex="0 0 0  1 0 0  0 1 0  0 0 1"/><hfield name="hills" nrow="2" ncol="3" size="1 2 0.5 0.1" elevation="0 1 2 3 4 5"/></asset>
+<worldbody><geom name="floor" type="plane" size="0 0 1" friction="0.7 0.01 0.002"/><geom type="hfield" hfield="hills"/>
+<body name="a"><joint name="a" axis="0 1 0"/><geom name="ball" size="0.1" condim="6" priority="2" contype="4" margin="0.01" gap="0.002"/><site name="s"/>
+<body name="b" pos="0.5 0 0"><joint name="b" axis="0 1 0"/><geom name="box" type="box" size="0.1 0.1 0.1" contype="0" conaffinity="0"/></body></body>
+<body name="c" pos="1 0 0"><joint name="c" axis="0 1 0"/><geom type="mesh" mesh="wedge"/><site name="t" pos="0 0 0.5"/></body></worldbody>
+<contact><exclude body1="a" body2="b"/><pair name="p" geom1="floor" geom2="box" condim="4" friction="0.5 0.6 0.01 0.02 0.03" solref="0.03 1"/></contact>
+<tendon><fixed name="one"><joint joint="a" coef="2"/><joint joint="b" coef="-3"/></fixed><spatial name="line"><site site="s"/><site site="t"/></spatial></tendon>
+<equality><tendon tendon1="one" polycoef="0.3 0 0 0 0"/><tendon tendon1="line"/></equality>
+</mujoco>
+"""
+
+SDF_WORLD = """<sdf version="1.11" xmlns:drake="http://drake.mit.edu"><world name="w"><gravity>0 0 -9.8</gravity><frame name="f"><pose>0 0 1 0 0 0</pose></frame>
+<model name="ground"><static>true</static><link name="l"><collision name="c"><geometry><plane><size>5 5</size></plane></geometry><surface><friction><ode><mu>0.7</mu><mu2>0.7</mu2></ode><torsional><coefficient>0.5</coefficient><patch_radius>0.02</patch_radius></torsional></friction><contact><collide_bitmask>3</collide_bitmask></contact></surface></collision></link></model>
+<model name="arm" placement_frame="mount"><pose relative_to="f">1 0 0 0 0 0.3</pose><link name="base"/><frame name="mount" attached_to="base"><pose>0 0.2 0 0.3 0 0</pose></frame>
+<model name="hand"><pose relative_to="mount">0.1 0 0 0 0.2 0</pose><link name="palm"/></model>
+<joint name="wrist" type="revolute"><parent>mount</parent><child>hand::palm</child><axis><xyz expressed_in="__model__">0 1 0</xyz></axis></joint></model>
+<model name="cart"><link name="body"/><drake:joint name="slide" type="planar"><drake:parent>world</drake:parent><drake:child>body</drake:child><drake:damping>1 1 1</drake:damping></drake:joint></model>
+<joint name="tie" type="fixed"><parent>ground::l</parent><child>arm::base</child></joint></world></sdf>
+"""
+
+XML = {
+    "urdf_plus": URDF_PLUS, "mimic": MIMIC, "isaac": ISAAC, "drake": DRAKE, "mjcf": MJCF, "mjcf_scene": MJCF_SCENE,
+    "sdf": SDF, "sdf_world": SDF_WORLD,
+}  # fmt: skip
 
 
 def write(folder: Path, text: str, name: str = "") -> Path:

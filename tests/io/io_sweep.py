@@ -22,7 +22,10 @@ from io_samples import FOUR_BAR_LINKS, XML, write
 from kinloop.io import ModelFileError, load
 from kinloop.io.own.write_own import dumps
 
-YAML = "closed_loop: [['coupler', 'rocker']]\ntype: ['3d']\nname_mot: [a]\njoint_name: [b]\njoint_type: ['REVOLUTE']\n"
+YAML = (
+    "closed_loop: [['coupler', 'rocker']]\ntype: ['3d']\nname_mot: [a]\n"
+    "joint_name: [b, c]\njoint_type: ['REVOLUTE', 'UJOINT_ZY']\n"
+)
 VALUES = [
     None,
     -1,
@@ -39,7 +42,7 @@ VALUES = [
     "a" * 5000,
     5e-324,
 ]
-DIALECTS = [*sorted(XML), "own", "gepetto"]
+DIALECTS = [*sorted(XML), "own", "own_scene", "gepetto"]
 
 
 def mutate_json(text: str, seed: int) -> bytes:
@@ -61,8 +64,8 @@ def mutate_json(text: str, seed: int) -> bytes:
 
 def writer(name: str, folder: Path) -> Callable[[int], Path]:
     """What writes the mutation with a given seed, and says which file to load."""
-    if name == "own":
-        text, own = dumps(load(write(folder, XML["mjcf"]))), folder / "model.json"
+    if name in ("own", "own_scene"):
+        text, own = dumps(load(write(folder, XML["mjcf" if name == "own" else "mjcf_scene"]))), folder / "model.json"
         return lambda seed: _written(own, mutate_json(text, seed))
     if name == "gepetto":
         robot = write(folder, f"<robot name='r'>{FOUR_BAR_LINKS}</robot>", "robot.urdf")

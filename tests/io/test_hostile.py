@@ -105,19 +105,30 @@ CASES = {
     "mjcf muscles": (mjcf(BODY.replace("<joint/>", "<joint name='j' range='0 1'/>"), "<option timestep='1e-9'/><compiler><lengthrange inttotal='1e9' useexisting='false'/></compiler><actuator><muscle joint='j'/></actuator>"), None, None),
     "equal loops": (urdf(FOUR_BAR_LINKS, *(f'<loop name="x{k}" type="revolute"><predecessor link="crank"/><successor link="rocker"/><axis xyz="0 0 1"/></loop>' for k in range(400))), "one of 400 loops and couplings; 4 links may have 32", None),
     "wide coupling": (urdf(A, B, J, '<coupling name="x">' + "".join(f'<dependent joint="d{k}"><term joint="t{k}"/></dependent>' for k in range(20_000)) + "</coupling>"), "couples 20000 joints", None),
-    "mjcf attach": (mjcf(BODY + "<attach model='x' body='b' prefix='p'/>"), "another model", None),
+    "mjcf attach": (mjcf(BODY + "<attach model='x' body='b' prefix='p'/>"), "attaches a missing model", 4),
+    "mjcf model outside": (mjcf(BODY, "<asset><model name='x' file='../x.xml'/></asset>"), "lies outside", 2),
+    "mjcf model of no file": (mjcf(BODY, "<asset><model name='x' file='x.xml'/></asset>"), "is not in the model's directory", 2),
+    "mjcf model in itself": (mjcf(BODY, "<asset><model name='x' file='model.xml'/></asset>"), "inside itself", 2),
     "mjcf missing include": (mjcf("<include file='nothing.xml'/>"), "is not in the model's directory", None),
     "mjcf missing mesh": (mjcf(BODY, "<asset><mesh file='x.stl'/></asset>"), "is not in the model's directory", 2),
     "mjcf outside mesh": (mjcf(BODY, "<asset><mesh file='../../x.stl'/></asset>"), "lies outside", 2),
     "mjcf absolute include": (mjcf("<include file='/etc/passwd'/>"), "lies outside", 4),
-    "mjcf texture": (mjcf(BODY, "<asset><hfield name='h' file='/etc/passwd' size='1 1 1 1'/></asset>"), None, None),
+    "mjcf texture": (mjcf(BODY, "<asset><texture name='h' type='2d' file='/etc/passwd'/></asset>"), None, None),
+    "mjcf height field outside": (mjcf(BODY, "<asset><hfield name='h' file='/etc/passwd' size='1 1 1 1'/></asset>"), "lies outside", 2),
+    "mjcf height field": (mjcf(BODY, "<asset><hfield name='h' nrow='30000' ncol='30000' size='1 1 1 1'/></asset>"), "above 1000000 heights", 2),
+    "mjcf height field of no rows": (mjcf(BODY, "<asset><hfield name='h' nrow='-3' ncol='-3' size='1 1 1 1'/></asset>"), "MuJoCo refuses it", None),
+    "mjcf negative friction": (mjcf(BODY + "<geom size='1' friction='-1 0 0'/>"), "must not be negative", None),
+    "mjcf pair of nothing": (mjcf(BODY, "<contact><pair geom1='x' geom2='y'/></contact>"), "MuJoCo refuses it", None),
+    "mjcf exclude of nothing": (mjcf(BODY, "<contact><exclude body1='x' body2='y'/></contact>"), "MuJoCo refuses it", None),
     "mjcf memory": (mjcf(BODY, "<size memory='900G'/>"), None, None),
-    "mjcf tendon equality": (mjcf(BODY, "<tendon><fixed name='t'><joint joint='j' coef='1'/></fixed></tendon><equality><tendon tendon1='t' polycoef='0 1 1 0 0'/></equality>").replace("<joint/>", "<joint name='j'/>"), "equality of tendons", None),
+    "mjcf tendon equality": (mjcf(BODY, "<tendon><fixed name='t'><joint joint='j' coef='1'/></fixed></tendon><equality><tendon tendon1='t'/></equality>").replace("<joint/>", "<joint name='j'/>").replace("coef='1'", "coef='0'"), "says nothing about any joint", None),
     "mjcf sensors that remember": (mjcf(BODY, "<sensor><clock nsample='2000000000' delay='1'/></sensor>"), None, None),
     "mjcf actuators that remember": (mjcf(BODY, "<actuator><motor joint='j' nsample='2000000000' delay='1'/></actuator>").replace("<joint/>", "<joint name='j'/>"), "nsample is '2000000000'", None),
-    "sdf two models": ("<sdf><model name='a'/><model name='b'/></sdf>", "exactly one model", 1),
+    "sdf two models": ("<sdf><model name='a'/><model name='b'/></sdf>", "has no links", 1),
+    "sdf equal models": ("<sdf><model name='a'/><model name='a'/></sdf>", "a second model is named 'a'", 1),
+    "sdf no model": ("<sdf><world name='a'/></sdf>", "holds 1 worlds and 0 models", 1),
     "sdf without links": ("<sdf><model name='a'/></sdf>", "has no links", 1),
-    "sdf include": ("<sdf><world><include><uri>model://x</uri></include></world></sdf>", "exactly one model", 1),
+    "sdf include": ("<sdf><world><include><uri>model://x</uri></include></world></sdf>", "is not in the model's directory", 1),
 }  # fmt: skip
 OWN = '{"format": "kinloop-mechanism", "version": 2, %s}'
 BINARY = {
@@ -362,6 +373,7 @@ def test_nothing_outside_the_roots_is_opened(tmp_path):
 
 def test_mujoco_is_given_bytes_and_no_paths(tmp_path):
     pytest.importorskip("mujoco")
+    from kinloop.io.mjcf.brought_files import BroughtFiles
     from kinloop.io.mjcf.safe_source import Cleaner
     from kinloop.io.shared.file_errors import Notes
     from kinloop.io.shared.paths import Roots
@@ -373,8 +385,9 @@ def test_mujoco_is_given_bytes_and_no_paths(tmp_path):
         BODY, "<compiler meshdir='.' texturedir='/'/><asset><mesh file='part.stl'/><texture file='/x.png'/></asset>"
     )
     root = parse_xml(text.encode(), "m.xml", Limits())
-    source = Cleaner(tmp_path / "m.xml", Roots(tmp_path), Options().limits, Notes()).clean(root)
-    assert source.assets == {"mesh0.stl": b"solid"} and 'file="mesh0.stl"' in source.text()
+    files = BroughtFiles(Options().limits)
+    source = Cleaner(tmp_path / "m.xml", Roots(tmp_path), Notes(), files).clean(root)
+    assert files.assets == {"mesh0.stl": b"solid"} and 'file="mesh0.stl"' in source.text()
     assert "dir=" not in source.text() and "x.png" not in source.text()
 
 

@@ -18,7 +18,7 @@ def test_tests_are_those_of_the_name_and_those_that_import():
         "tests/viewer/test_hostile_names.py",
         "tests/viewer/test_html_page.py",
     ]
-    assert find_tests("viewer", "mesh_worker.py") == ["tests/viewer/test_mesh_files.py"]
+    assert find_tests("meshes", "mesh_worker.py") == ["tests/meshes/test_mesh_files.py"]
     assert "tests/sim/contact/test_solver.py" in find_tests("sim", "contact/solver.py")
     named = ("linearization/test_rollout_gradient.py", "test_rollout.py", "test_rollout_files.py")
     assert find_tests("sim", "rollout.py") == [f"tests/sim/{name}" for name in named]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from rich.table import Table
 
 import kinloop as kl
-from kinloop.cli.robot_argument import Floating, Name, Options, find
+from kinloop.cli.robot_argument import Floating, Name, Options, Packages, find
 from kinloop.cli.terminal_output import add, console, table
 from kinloop.clusters import Cluster
 from kinloop.clusters.charts import rank_of
 from kinloop.model import Joint
 
 
-def info(name: Name, option: Options = None, floating: Floating = None) -> None:
+def info(name: Name, option: Options = None, floating: Floating = None, packages: Packages = None) -> None:
     """Print a robot's sizes, bodies, loops and clusters."""
-    robot = find(name, option, floating)
+    robot = find(name, option, floating, packages)
     out = console()
     for t in (sizes(robot), bodies(robot), loops(robot), clusters(robot), notes(robot)):
         if t.row_count:

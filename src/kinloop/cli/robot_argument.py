@@ -15,20 +15,37 @@ Name = Annotated[str, typer.Argument(help="A robot of the zoo (see `kinloop robo
 Options = Annotated[list[str] | None, typer.Option("--option", "-o", help="Option of a zoo robot: links=24.")]
 Floating = Annotated[bool | None, typer.Option("--floating/--fixed", help="Base of a model file.")]
 
+Packages = Annotated[
+    list[str] | None,
+    typer.Option("--packages", help="Directory of a model file's meshes and packages, or name=directory; repeatable."),
+]
 
-def find(name: str, option: list[str] | None = None, floating: bool | None = None) -> kl.Robot:
+
+def find(
+    name: str, option: list[str] | None = None, floating: bool | None = None, packages: list[str] | None = None
+) -> kl.Robot:
     """A robot from a model file, where there is one by that name, else from the zoo."""
     options = dict(map(_option, option or []))
     path = Path(name)
     if path.is_file():
         if options:
             raise MethodError(f"{name!r} is a file and takes no options; remove {', '.join(options)}")
-        return io.load(path, floating).build()
+        return io.load(path, floating, packages=_packages(packages or [])).build()
     if floating is not None:
         raise MethodError(f"--floating and --fixed are for model files, and there is no file {name!r}; remove them")
+    if packages:
+        raise MethodError(f"--packages is for model files, and there is no file {name!r}; remove it")
     if path.suffix:
         raise ModelError(f"there is no file {name!r}; give an existing model file or a name from `kinloop robots`")
     return kl.robots.load(name, **options)
+
+
+def _packages(given: list[str]) -> dict[str, str] | list[str]:
+    """Directories, or packages by their names."""
+    named = [text.partition("=")[::2] for text in given if "=" in text and not Path(text).is_dir()]
+    if named and len(named) != len(given):
+        raise MethodError(f"--packages {' '.join(given)} mixes directories and name=directory; give one kind of them")
+    return dict(named) if named else given
 
 
 def _option(text: str) -> tuple[str, Any]:

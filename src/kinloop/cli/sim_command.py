@@ -14,7 +14,7 @@ import kinloop as kl
 from kinloop.cli.motor_options import MotorOptions, motor_setup
 from kinloop.cli.option_groups import grouped
 from kinloop.cli.output_paths import writable
-from kinloop.cli.robot_argument import Floating, Name, Options, find
+from kinloop.cli.robot_argument import Floating, Name, Options, Packages, find
 from kinloop.cli.run_plots import checked_plot_path, plot_run
 from kinloop.cli.run_summary import page_notes, stops, summary
 from kinloop.cli.start_options import StartOptions, batch_start, configuration
@@ -118,6 +118,7 @@ def sim(
     name: Name,
     option: Options = None,
     floating: Floating = None,
+    packages: Packages = None,
     *,
     start: StartOptions,
     motors: MotorOptions,
@@ -129,7 +130,7 @@ def sim(
     steps.check()
     motors.check()
     plane, files = ground.plane(), output.files()
-    robot = find(name, option, floating)
+    robot = find(name, option, floating, packages)
     if plane is None and ground.ground is None and can_land(robot):
         plane = Plane()
     q = configuration(robot, start, plane)

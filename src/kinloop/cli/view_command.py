@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from kinloop.cli.output_paths import writable
-from kinloop.cli.robot_argument import Floating, Name, Options, find
+from kinloop.cli.robot_argument import Floating, Name, Options, Packages, find
 from kinloop.cli.terminal_output import progress, say, waiting
 from kinloop.errors import MethodError
 from kinloop.viewer import record, show
@@ -24,6 +24,7 @@ def view(
     name: Name,
     option: Options = None,
     floating: Floating = None,
+    packages: Packages = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with the robot moving instead.")] = None,
     port: Annotated[int, typer.Option(help="Port of the live view.")] = 8080,
     frames: Annotated[bool, typer.Option("--frames", help="Show the bodies' frames.")] = False,
@@ -36,7 +37,7 @@ def view(
         html = writable(checked_page_path(html))
     else:
         free_port(port)
-    robot = find(name, option, floating)
+    robot = find(name, option, floating, packages)
     if html is not None:
         times, Q = tour(robot, seconds)
         with progress("recording") as report:

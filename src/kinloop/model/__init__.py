@@ -2,7 +2,8 @@
 
 joints/         one file per joint type, and the registry of their names
 loops/          one file per kind of loop and coupling, and the rows they are made of
-body            Body and the Geometry fixed to it
+body            Body and the Geometry fixed to it; convex hulls of meshes
+contact_rules   surfaces of shapes, and which of them may touch
 joint           Joint: a tree joint
 frame           Frame, the world's name, and poses from positions and rotations
 mechanism       Mechanism: all of these together
@@ -20,8 +21,9 @@ random, sketch  random mechanisms for tests
 """
 
 from kinloop.model.annotations import Actuator, CarriedWeight, Keyframe, Transmission
-from kinloop.model.body import Body, Geometry
+from kinloop.model.body import Body, Geometry, convex_hulls
 from kinloop.model.builder import Builder, joint_type, pose
+from kinloop.model.contact_rules import ContactPair, ContactRules, ExcludedLinks, Surface
 from kinloop.model.frame import WORLD, Frame, placement
 from kinloop.model.joint import Joint, coordinate_names
 from kinloop.model.joints import JOINT_TYPES, JointType
@@ -45,8 +47,9 @@ from kinloop.model.tendon import Pulley, Tendon, Wrap
 from kinloop.model.topology import Topology
 
 __all__ = [
-    "JOINT_TYPES", "WORLD", "Actuator", "Body", "BodyLoop", "Builder", "CarriedWeight", "Coupling", "Frame",
-    "FunctionCoupling", "Geometry", "Joint", "JointType", "Keyframe", "LinearCoupling", "Loop", "LoopClosure",
-    "LoopFunction", "LoopJoint", "LoopRows", "Mechanism", "PolynomialCoupling", "Pulley", "Rod", "Sensor", "Tendon",
-    "Topology", "Transmission", "Wrap", "coordinate_names", "joint_type", "placement", "pose", "stacked_rows",
+    "JOINT_TYPES", "WORLD", "Actuator", "Body", "BodyLoop", "Builder", "CarriedWeight", "ContactPair", "ContactRules",
+    "Coupling", "ExcludedLinks", "Frame", "FunctionCoupling", "Geometry", "Joint", "JointType", "Keyframe",
+    "LinearCoupling", "Loop", "LoopClosure", "LoopFunction", "LoopJoint", "LoopRows", "Mechanism", "PolynomialCoupling",
+    "Pulley", "Rod", "Sensor", "Surface", "Tendon", "Topology", "Transmission", "Wrap", "convex_hulls",
+    "coordinate_names", "joint_type", "placement", "pose", "stacked_rows",
 ]  # fmt: skip

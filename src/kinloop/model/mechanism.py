@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kinloop.model.annotations import Actuator, CarriedWeight, Keyframe
 from kinloop.model.body import Body, Geometry
+from kinloop.model.contact_rules import ContactRules
 from kinloop.model.frame import WORLD, Frame
 from kinloop.model.frozen_arrays import frozen
 from kinloop.model.joint import Joint
@@ -39,8 +40,9 @@ class Mechanism:
 
     What follows `constrained` is kept for users, the simulator and the viewer; dynamics never looks at it. `motors`
     names joints that motors drive, `end_effectors` frames, `inactive` loops that the file has and does not close.
-    `warnings` say what of the file was taken with reservations or left out, `source` is the file's path. `tendons`
-    pull, and weights are `carried`, in simulations; `sensors` are what they can tell.
+    `contact_rules` say which shapes may touch, `warnings` what of the file was taken with reservations or left out,
+    `source` is the file's path. `tendons` pull, and weights are `carried`, in simulations; `sensors` are what they can
+    tell.
     """
 
     name: str = "mechanism"
@@ -57,6 +59,7 @@ class Mechanism:
     motors: tuple[str, ...] = ()
     end_effectors: tuple[str, ...] = ()
     world_geometry: tuple[Geometry, ...] = ()
+    contact_rules: ContactRules = field(default_factory=ContactRules)
     inactive: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     source: str | None = None

@@ -11,8 +11,6 @@
 | `robot_look` | all there is to draw of a robot, as plain data |
 | `body_shapes` | shapes of a body: its geometry, or a solid of its inertia |
 | `loop_bars` | bars between bodies: rods without mass |
-| `mesh_files` | triangles of mesh files |
-| `mesh_worker` | the program that reads them, within limits of memory and time |
 | `draw_ground` | a plane as a grid, a height field as a mesh |
 | `camera_and_light` | the robot's bounding box; ground, light and camera around it |
 | `viser_scene` | a robot's nodes in a viser scene, made once, then moved |

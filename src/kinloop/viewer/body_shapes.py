@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from kinloop.meshes.mesh_files import Mesh, read_meshes
 from kinloop.model import Body, Geometry
 from kinloop.scalar import Array
 from kinloop.spatial import Transform
-from kinloop.viewer.mesh_files import Mesh, read_meshes
 from kinloop.viewer.poses import between
 
 Color = tuple[int, int, int]
@@ -60,7 +60,7 @@ def _drawable(geometry: list[Geometry], meshes: Mapping[str, Mesh]) -> list[Shap
     out: list[Shape] = []
     for g in geometry:
         mesh = meshes.get(g.path) if g.kind == "mesh" and g.path is not None else None
-        if g.kind != "plane" and (g.kind != "mesh" or mesh is not None):
+        if g.kind not in ("plane", "heightfield") and (g.kind != "mesh" or mesh is not None):
             out.append(_from_geometry(g, len(out), mesh))
     return out
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from kinloop.meshes.mesh_files import capsule
 from kinloop.robot import Robot
 from kinloop.scalar import Array
 from kinloop.viewer.body_shapes import Shape
-from kinloop.viewer.mesh_files import capsule
 from kinloop.viewer.poses import Poses, between, quaternions
 from kinloop.viewer.robot_look import FORCE, Look, bar_ends, look
 

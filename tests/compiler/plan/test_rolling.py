@@ -220,10 +220,16 @@ def test_many_angles_are_moved_in_a_loop():
     assert [stage.count for stage in plan.stages if isinstance(stage, Move)] == [270]
 
 
-@pytest.mark.parametrize("name", ["mini_cheetah", "tello", "mit_humanoid", "stewart", "belt_chain"])
+@pytest.mark.parametrize("name", ["mini_cheetah", "tello", "mit_humanoid", "belt_chain"])
 def test_small_robots_keep_their_code(name):
     function = zoo.load(name).compile("forward_dynamics", cache=False).function
     assert make_plan(function, True) == make_plan(function, True, large=STRAIGHT)
+
+
+def test_code_with_rows_is_in_another_order_and_not_rolled_up():
+    function = zoo.load("stewart").compile("forward_dynamics", cache=False).function
+    plan, straight = make_plan(function, True), make_plan(function, True, large=STRAIGHT)
+    assert not any(isinstance(stage, Series) for stage in plan.stages) and plan.operations == straight.operations
 
 
 def test_cold_and_warm_cache_agree(own_cache):

@@ -44,3 +44,19 @@ def test_parallel_robots_assemble_and_move(name, nv):
     v, tau = rng.normal(size=(2, tree.nv))
     cond = np.linalg.cond(cluster_crba(tree, q))
     assert relative(cluster_aba(tree, q, v, tau), dense_kkt(tree, q, v, tau)) < 1e-13 * cond + 1e-9
+
+
+def test_universal_joints_of_the_yaml_turn_about_their_two_axes(tmp_path):
+    """UJOINT_ZY: about z of the joint's frame, then about y, as the two hinges that Gepetto's loader makes of it."""
+    path = write(tmp_path, "<robot name='r'>" + FOUR_BAR_LINKS + "</robot>")
+    (tmp_path / "model.yaml").write_text("joint_name: [b]\njoint_type: ['UJOINT_ZY']\n")
+    m = load(path)
+    joint = next(j for j in m.joints if j.name == "b")
+    assert joint.type == jt.Universal((0, 0, 1), (0, 1, 0)) and np.isinf([joint.lower, joint.upper]).all()
+    assert any("makes joint 'b' UJOINT_ZY, which has no bounds" in line for line in m.warnings)
+    R = joint.type.pose(np.array([0.3, 0.5])).R
+    assert np.allclose(R @ (0, 1, 0), [-np.sin(0.3), np.cos(0.3), 0]), "the second axis is turned by the first"
+    for kind in ("UJOINT_ZZ", "UJOINT_Z", "UJOINT_", "UJOINT"):
+        (tmp_path / "model.yaml").write_text(f"joint_name: [b]\njoint_type: ['{kind}']\n")
+        with pytest.raises(ModelError, match=r"must be one of SPHERICAL, .*UJOINT_XY"):
+            load(path)

@@ -1,11 +1,10 @@
 # ruff: noqa: E501  (model text)
-"""Tendons of MJCF: equalities of sums of joints, springs and limits, what is said of others."""
+"""Tendons of MJCF: springs and limits, what is said of others."""
 
-import numpy as np
 import pytest
 from io_samples import write
 
-from kinloop.io import ModelFileError, ModelWarning, load
+from kinloop.io import ModelWarning, load
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -15,27 +14,6 @@ MODEL = """<mujoco><compiler angle="radian"/><worldbody><site name="w" pos="0.5 
 <tendon><fixed name="one"><joint joint="a" coef="0.5"/><joint joint="b" coef="-2"/></fixed><fixed name="two"><joint joint="c" coef="3"/><joint joint="b" coef="1"/></fixed>
 <spatial name="path" limited="true" range="0 1" stiffness="5" springlength="0.1 0.2" damping="2"><site site="w"/><site site="s"/></spatial></tendon>
 <equality><tendon name="both" tendon1="one" tendon2="two" polycoef="0.1 0.7"/></equality></mujoco>"""
-
-
-@pytest.mark.parametrize("second", ['tendon2="two" ', ""])
-def test_equalities_of_tendons_hold_where_mujocos_do(tmp_path, second):
-    path = write(tmp_path, MODEL.replace('tendon2="two" ', second))
-    robot, model = load(path).build(), mujoco.MjModel.from_xml_path(str(path))
-    data, rng = mujoco.MjData(model), np.random.default_rng(0)
-    for _ in range(5):
-        data.qpos[:] = robot.close(rng.normal(size=3))
-        mujoco.mj_forward(model, data)
-        assert data.efc_pos[0] == pytest.approx(0.0, abs=1e-12)
-        G = robot.tree.spanning_jacobian(data.qpos)
-        assert data.efc_J.reshape(-1, 3)[0] @ G == pytest.approx(np.zeros(2), abs=1e-12)
-
-
-@pytest.mark.parametrize("old, new", [('tendon2="two" ', 'tendon2="path" '), ("0.1 0.7", "0.1 0.7 0.2")])
-def test_other_equalities_of_tendons_are_errors_that_say_so(tmp_path, old, new):
-    with pytest.raises(
-        ModelFileError, match=r"equality 'both': is an equality of tendons with a path, or not a linear"
-    ):
-        load(write(tmp_path, MODEL.replace(old, new)))
 
 
 def test_springs_and_limits_are_those_of_the_file(tmp_path):

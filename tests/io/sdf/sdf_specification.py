@@ -19,6 +19,12 @@ SPECIFICATION = {
     "mimic": "multiplier offset reference",
     "frame": "pose",
     "collision": "laser_retro max_contacts frame pose geometry surface density auto_inertia_params",
+    "surface": "bounce friction contact soft_contact",
+    "friction": "torsional ode bullet",
+    "ode": "mu mu2 fdir1 slip1 slip2",
+    "torsional": "coefficient use_patch_radius patch_radius surface_radius ode",
+    "contact": "collide_without_contact collide_without_contact_bitmask collide_bitmask category_bitmask poissons_ratio"
+    " elastic_modulus ode bullet",
     "visual": "cast_shadows laser_retro transparency visibility_flags meta frame pose material geometry plugin",
     "geometry": "empty box capsule cone cylinder ellipsoid heightmap image mesh plane polyline sphere",
     "box": "size",
@@ -43,7 +49,9 @@ ROBOT = f"""<sdf version="1.11"><world name="w"><gravity>0 0 -9.81</gravity><mod
 <frame name="f"><pose>0 0 0.3 0 0 0</pose></frame>
 <link name="a">{INERTIAL}</link>
 <link name="b"><pose relative_to="f">0.1 0 0 0 0 0</pose>{INERTIAL}
-<visual name="v"><geometry>GEOMETRY</geometry></visual><collision name="c"><geometry><sphere><radius>1</radius></sphere></geometry></collision></link>
+<visual name="v"><geometry>GEOMETRY</geometry></visual><collision name="c"><geometry><sphere><radius>1</radius></sphere></geometry>
+<surface><friction><ode><mu>0.7</mu></ode><torsional><coefficient>0.5</coefficient><patch_radius>0.02</patch_radius></torsional></friction>
+<contact><collide_bitmask>3</collide_bitmask></contact></surface></collision></link>
 <link name="c"><pose>0.5 0 0 0 0 0</pose>{INERTIAL}</link>
 <link name="d"><pose>0.5 0 0 0 0 0</pose>{INERTIAL}</link>
 <joint name="j" type="screw"><parent>a</parent><child>b</child><pose>0 0 0 0.5 0 0</pose><axis><xyz>0 1 0</xyz><dynamics><damping>0</damping></dynamics>
@@ -71,6 +79,9 @@ CHANGES = {
     ("sdf", "world"): ("<gravity>0 0 -9.81</gravity>", ""),
     ("sdf", "model"): ('name="m"', 'name="n"'),
     ("world", "model"): ('name="m"', 'name="n"'),
+    ("world", "frame"): ('<model name="m">', '<frame name="wf"><pose>1 0 0 0 0 0</pose></frame><model name="m"><pose relative_to="wf"/>'),
+    ("world", "joint"): ("</world>", "<joint name='wj' type='fixed'><parent>world</parent><child>m::a</child></joint></world>"),
+    ("model", "model"): ("</model>", f'<model name="n"><link name="a">{INERTIAL}</link></model></model>'),
     ("world", "gravity"): ("-9.81", "-1.6"),
     ("model", "static"): ('<model name="m">', '<model name="m"><static>true</static>'),
     ("model", "pose"): ('<model name="m">', '<model name="m"><pose>1 2 3 0.1 0.2 0.3</pose>'),
@@ -117,6 +128,16 @@ CHANGES = {
     ("collision", "pose"): ('<collision name="c">', '<collision name="c"><pose>1 0 0 0 0 0</pose>'),
     ("visual", "pose"): ('<visual name="v">', '<visual name="v"><pose>1 0 0 0 0 0</pose>'),
     ("collision", "geometry"): ("<radius>1", "<radius>2"),
+    ("collision", "surface"): ("<mu>0.7", "<mu>0.8"),
+    ("surface", "friction"): ("<friction><ode><mu>0.7</mu></ode>", "<friction>"),
+    ("surface", "contact"): ("<contact><collide_bitmask>3</collide_bitmask></contact>", ""),
+    ("friction", "ode"): ("<ode><mu>0.7</mu></ode>", ""), ("friction", "torsional"): ("<coefficient>0.5", "<coefficient>0.6"),
+    ("ode", "mu"): ("<mu>0.7", "<mu>0.8"), ("ode", "mu2"): ("<ode>", "<ode><mu2>0.1</mu2>"),
+    ("ode", "fdir1"): ("<ode>", "<ode><fdir1>1 0 0</fdir1>"),
+    ("torsional", "coefficient"): ("<coefficient>0.5", "<coefficient>0.6"),
+    ("torsional", "patch_radius"): ("<patch_radius>0.02", "<patch_radius>0.03"),
+    ("torsional", "use_patch_radius"): ("<torsional>", "<torsional><use_patch_radius>false</use_patch_radius>"),
+    ("contact", "collide_bitmask"): ("<collide_bitmask>3", "<collide_bitmask>1"),
     ("visual", "geometry"): ("<size>1 1 1", "<size>2 1 1"),
     **{("geometry", k): (SHAPES["box"], v) for k, v in SHAPES.items() if k != "box"},
     ("geometry", "box"): ("<size>1 1 1", "<size>2 1 1"),

@@ -6,12 +6,14 @@ import pytest
 from io_compare import relative
 from io_samples import SDF, wheel, write
 from numpy.testing import assert_allclose
+from sdf_specification import robot as specified_robot
 
 from kinloop.algorithms.trees.cluster_aba import cluster_aba
 from kinloop.algorithms.witnesses.dense_kkt import dense_kkt
 from kinloop.clusters import close, grow, loop_errors, neutral
 from kinloop.errors import ModelError
 from kinloop.io import ModelWarning, load
+from kinloop.model import Surface
 from kinloop.model import joints as jt
 
 CASSIES = {p.stem: p for p in wheel(".sdf")}
@@ -94,12 +96,12 @@ def test_cassie_of_the_wheel_assembles_and_moves(name, nv):
 @pytest.mark.parametrize(
     "old, new, match",
     [
-        ("<child>crank</child>", "<child>nothing</child>", "'nothing', which is not a link"),
+        ("<child>crank</child>", "<child>nothing</child>", "'nothing', which is no link, joint or frame"),
         ('type="revolute"', 'type="magic"', "type 'magic'"),
         ("<mass>2</mass>", "<mass>-2</mass>", "must not be negative"),
         ("<pose>0 0 1 0 0 0</pose>", "<pose>0 0 1</pose>", "holds 3 numbers; give 6"),
         ('<link name="crank"><pose>', '<link name="crank"><pose relative_to="crank">', "relative to itself"),
-        ("</model>", "</model><model name='n'/>", "exactly one model"),
+        ("</model>", "</model><model name='four_bar'/>", "a second model is named"),
     ],
 )
 def test_mistakes_are_named(tmp_path, old, new, match):
@@ -196,11 +198,15 @@ def test_rotors_of_drake_are_armature(tmp_path):
     "old, new, match",
     [
         ("<inertial><mass>2", '<inertial auto="true"><mass>2', "made from collision shapes"),
-        ('<model name="four_bar">', '<model name="m"><pose relative_to="x">0 0 0 0 0 0</pose>', "poses of models"),
+        ('<model name="four_bar">', '<model name="m"><pose relative_to="x">0 0 0 0 0 0</pose>', "give it in the world"),
         ("<pose>0 0 1 0 0 0</pose>", '<pose degrees="yes">0 0 1 0 0 0</pose>', "neither true nor false"),
         ("<pose>0 0 1 0 0 0</pose>", '<pose rotation_format="x">0 0 1 0 0 0</pose>', "euler_rpy or quat_xyzw"),
         ('name="b" type="revolute">', 'name="b" type="screw"><thread_pitch>0</thread_pitch>', "prismatic"),
-        ('<model name="four_bar">', '<model name="m"><drake:joint name="x" type="ball"/>', "joint of Drake"),
+        (
+            '<model name="four_bar">',
+            '<model name="m"><drake:joint name="x" type="ball"/>',
+            "joints of Drake are planar",
+        ),
     ],
 )
 def test_what_would_be_read_wrongly_is_refused_by_name(tmp_path, old, new, match):
@@ -233,3 +239,29 @@ def test_shapes_are_placed_relative_to_the_frame_they_name(tmp_path):
     for m in (plain, named):
         (shape,) = next(b for b in m.bodies if b.name == "crank").geometry
         assert_allclose(shape.placement.p, (0.2, 0, 0), atol=1e-12)
+
+
+def test_friction_of_collisions_is_kept(tmp_path):
+    text = specified_robot().replace("<torsional>", "<torsional><use_patch_radius>true</use_patch_radius>")
+    (shape,) = [g for b in load(write(tmp_path, text)).bodies for g in b.geometry if g.role == "collision"]
+    turning = 3 * np.pi / 16 * 0.5 * 0.02  # a patch with the pressure of a sphere
+    assert shape.surface.friction == pytest.approx((0.7, turning, 0.0))
+    assert (shape.surface.condim, shape.surface.contype, shape.surface.conaffinity) == (4, 3, 3)
+    drake = "<drake:proximity_properties><drake:mu_static>0.2</drake:mu_static></drake:proximity_properties>"
+    text = text.replace("<sdf", "<sdf xmlns:drake='x'").replace("<surface>", f"{drake}<surface>")
+    (shape,) = [g for b in load(write(tmp_path, text)).bodies for g in b.geometry if g.role == "collision"]
+    assert shape.surface == Surface((0.2, 0.0, 0.0))
+    (shape,) = [
+        g
+        for b in load(write(tmp_path, text.replace(drake, "").replace("0.7", "inf"))).bodies
+        for g in b.geometry
+        if g.role == "collision"
+    ]
+    assert shape.surface.friction[0] == 1e6, "friction that nothing overcomes"
+    for old, new, reason in (
+        ("<collide_bitmask>3", "<collide_bitmask>-3", "from 0 to 65535"),
+        ("0.7", "-0.7", "must not be negative"),
+        ("<mu>", "<mu>x", "is not a finite number"),
+    ):
+        with pytest.raises(ModelError, match=reason):
+            load(write(tmp_path, text.replace(drake, "").replace(old, new)))

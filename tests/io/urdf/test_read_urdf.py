@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose
 
 from kinloop.clusters import close, grow, loop_errors, neutral
 from kinloop.errors import ModelError
-from kinloop.io import ModelWarning, load
-from kinloop.model import LinearCoupling, LoopJoint, PolynomialCoupling, Rod
+from kinloop.io import ModelFileError, ModelWarning, load
+from kinloop.model import LinearCoupling, LoopJoint, PolynomialCoupling, Rod, Surface
 from kinloop.model import joints as jt
 
 
@@ -176,3 +176,41 @@ def test_a_gazebo_joint_is_not_closed_silently(tmp_path):
     gazebo = '<gazebo><joint name="g" type="revolute"><parent>a</parent><child>b</child></joint></gazebo>'
     with pytest.warns(ModelWarning, match="Gazebo only"):
         load(write(tmp_path, robot(bar("l"), gazebo)))
+
+
+@pytest.mark.parametrize(
+    "inside, beside, friction, condim",
+    [
+        ("<contact><lateral_friction value='0.8'/></contact>", "", (0.8, 0.0, 0.0), 3),
+        ("<contact><rolling_friction value='0.1'/><spinning_friction value='0.2'/></contact>", "", (1.0, 0.2, 0.1), 6),
+        ("<contact><stiffness value='3'/></contact>", "<gazebo reference='a'><mu1>0.3</mu1></gazebo>", (0.3, 0, 0), 3),
+        ("", "<gazebo reference='a'><mu1 value='0.4'/></gazebo>", (0.4, 0.0, 0.0), 3),
+        ("", "<gazebo reference='a'><mu1>1e15</mu1></gazebo>", (1e6, 0.0, 0.0), 3),
+        ("", "", None, None),
+    ],
+)
+def test_friction_of_links_is_kept(tmp_path, inside, beside, friction, condim):
+    ball = "<geometry><sphere radius='1'/></geometry>"
+    link = f"<link name='a'><collision>{ball}</collision><visual>{ball}</visual>{inside}</link>"
+    visual, collision = load(write(tmp_path, robot(link, beside))).bodies[0].geometry
+    assert visual.surface is None
+    assert collision.surface == (None if friction is None else Surface(friction, condim))
+
+
+def test_friction_of_drake_comes_first_and_is_checked(tmp_path):
+    mu = "<drake:proximity_properties><drake:mu_static value='0.9'/></drake:proximity_properties>"
+    link = f"<link name='a'><collision>{mu}<geometry><sphere radius='1'/></geometry></collision></link>"
+    text = robot(link, "<gazebo reference='a'><mu1>0.3</mu1></gazebo>").replace("<robot", "<robot xmlns:drake='x'", 1)
+    assert load(write(tmp_path, text)).bodies[0].geometry[0].surface.friction[0] == 0.9
+    with pytest.raises(ModelFileError, match="friction of a surface"):
+        load(write(tmp_path, text.replace("0.9", "-0.9")))
+    with pytest.raises(ModelFileError, match="friction 'x' is not a finite number"):
+        load(write(tmp_path, text.replace(mu, "").replace("0.3", "x")))
+
+
+def test_xacro_is_told_what_to_run(tmp_path):
+    text = robot("<link name='a'/><xacro:macro name='leg'/>").replace("<robot", "<robot xmlns:xacro='x'", 1)
+    for name, made in (("arm.urdf.xacro", "arm.urdf"), ("arm.xacro", "arm.urdf"), ("arm.urdf", "made_arm.urdf")):
+        with pytest.raises(ModelFileError, match=f"<xacro:macro .*run `xacro {name} > {made}`"):
+            load(write(tmp_path, text, name))
+    assert load(write(tmp_path, text.replace("<xacro:macro name='leg'/>", bar("b") + revolute("j", "a", "b")))).bodies

@@ -6,7 +6,6 @@ segments before and after. Values that live across segments get slots of their o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -17,7 +16,7 @@ from kinloop.compiler.plan.gates import BARRIERS, find_gates
 from kinloop.compiler.plan.lifetimes import last_uses, share_slots
 from kinloop.compiler.plan.orders import Row, late
 from kinloop.compiler.plan.patterns import Laps, make_series
-from kinloop.compiler.plan.rolling import HUGE, LARGE, roll
+from kinloop.compiler.plan.rolling import LARGE, roll
 from kinloop.compiler.plan.stage_types import Angles, LoopNode, Move, Operand, Operation, Plan, Repeat, Segment, Stage
 from kinloop.scalar import Function, Symbol
 from kinloop.scalar.elementary import CHOICES, USUAL
@@ -270,7 +269,7 @@ def _pieces(draft: _Draft, order: list[int], how: _How) -> list[list[Row] | Laps
     if not how.one:
         order = rows.one_by_one(order, draft.operations)
     # rows are faster than code that is rolled up in part, and lanes have none
-    order, spans = roll(order, draft.operations, how.large, math.inf if how.one and rows.made else HUGE)
+    order, spans = roll(order, draft.operations, how.large, partly=not (how.one and rows.made))
     if not spans:
         draft.waiting |= rows.waiting if how.one else {}
         units = rows.units(order) if how.one else _singles(order)

@@ -6,6 +6,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from kinloop.io.gepetto.yaml_subset import YamlValue, parse_yaml
 from kinloop.io.shared.file_errors import Where
 from kinloop.io.shared.paths import Roots
@@ -18,7 +20,12 @@ KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type")
 LARGEST_FILE = 1_000_000
 """A YAML file beside a URDF is read up to this size [bytes]."""
 _TYPES = {"6d": jt.Fixed, "3d": jt.Spherical}
-_JOINTS = {"SPHERICAL": jt.Spherical, "REVOLUTE": jt.Revolute, "FIXED": jt.Fixed, "FREEFLYER": jt.Free}
+_AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
+_JOINTS: dict[str, jt.JointType | None] = {
+    "SPHERICAL": jt.Spherical(), "REVOLUTE": None, "FIXED": jt.Fixed(), "FREEFLYER": jt.Free(),
+    **{f"UJOINT_{a}{b}": jt.Universal(_AXES[a], _AXES[b]) for a in _AXES for b in _AXES if a != b},
+}  # fmt: skip
+"""Types that joints of the URDF are given; a revolute one stays as it is."""
 
 
 def add_gepetto_loops(robot: RobotDescription, path: Path, roots: Roots) -> None:
@@ -71,8 +78,17 @@ def _retype(robot: RobotDescription, name: str, kind: str, where: Where) -> None
         raise where.error(f"joint_name {name!r} is not a joint of the URDF; name one of its joints")
     if kind.upper() not in _JOINTS:
         raise where.error(f"joint_type {kind!r} of joint {name!r} must be one of {', '.join(_JOINTS)}")
-    if kind.upper() != "REVOLUTE":
-        robot.joints[name] = replace(robot.joints[name], type=_JOINTS[kind.upper()]())
+    made = _JOINTS[kind.upper()]
+    if made is None:
+        return
+    joint = robot.joints[name]
+    with where.blamed():
+        robot.joints[name] = replace(joint, type=made, lower=-np.inf, upper=np.inf)
+    if np.isfinite(joint.lower) or np.isfinite(joint.upper):
+        reason = (
+            f"makes joint {name!r} {kind}, which has no bounds of its position here; those of the URDF are left out"
+        )
+        robot.notes.warn(where, reason, dropped=True)
 
 
 def _words(value: YamlValue, where: Where) -> list[str]:

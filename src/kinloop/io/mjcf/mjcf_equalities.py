@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinloop.errors import ModelError
 from kinloop.io.mjcf.joint_polynomials import MOST_COEFFICIENTS, polynomial_about
-from kinloop.io.mjcf.mjcf_actuators import joint_sum
 from kinloop.io.mjcf.mjcf_bodies import LinkFrames
 from kinloop.io.mjcf.mjcf_names import Names
+from kinloop.io.mjcf.mjcf_tendon_equalities import add_tendon_equality
 from kinloop.io.mjcf.mujoco_codes import CONNECT, EQUALITIES_DISABLED, JOINT, SITE, TENDONS, WELD, MjModel
 from kinloop.io.mjcf.safe_source import Places
 from kinloop.io.shared.robot_description import RobotDescription
@@ -38,9 +37,11 @@ def read_equalities(model: MjModel, description: RobotDescription, frames: LinkF
                 description.add_coupling(_polynomial(model, frames.names, e, name), where)
         elif kind == TENDONS:
             with where.blamed():
-                description.add_coupling(_of_tendons(model, frames.names, e, name), where)
+                add_tendon_equality(model, description, frames, e, where)
         else:
-            raise where.error("is an equality of flexes, which kinloop cannot close; use connect, weld or joint")
+            raise where.error(
+                "is an equality of flexes, which kinloop cannot close; use connect, weld, joint or tendon"
+            )
 
 
 def _ends(model: MjModel, frames: LinkFrames, e: int) -> list[tuple[str, Transform]]:
@@ -53,37 +54,6 @@ def _ends(model: MjModel, frames: LinkFrames, e: int) -> list[tuple[str, Transfo
     else:  # a weld: body 2 carries the anchor, body 1 the relative pose
         places = ((data[3:6], data[6:10]), (data[:3], NO_TURN))
     return [frames.place(b, *place) for b, place in zip(ids, places, strict=True)]
-
-
-def _of_tendons(model: MjModel, names: Names, e: int, name: str) -> Coupling:
-    """l1 - r1 = c0 + c1 (l2 - r2) of tendons that are sums of joints, r their lengths in the reference position.
-
-    It is solved for the joint of the first tendon that has the largest coefficient.
-    """
-    one, two, data = int(model.eq_obj1id[e]), int(model.eq_obj2id[e]), model.eq_data[e]
-    sums = [_summed(model, names, one), _summed(model, names, two) if two >= 0 else {}]
-    if not sums[0] or (two >= 0 and not sums[1]) or np.any(data[2:MOST_COEFFICIENTS]):
-        raise ModelError("is an equality of tendons with a path, or not a linear one; use tendons of joints, c0 and c1")
-    offset, slope = float(data[0] + model.tendon_length0[one]), float(data[1])
-    total = dict(sums[0])  # of the equation total . q = offset
-    if two >= 0:
-        offset -= slope * float(model.tendon_length0[two])
-        for joint, x in sums[1].items():
-            total[joint] = total.get(joint, 0.0) - slope * x
-    dependent = max(sums[0], key=lambda joint: abs(total[joint]))
-    if not total[dependent]:
-        raise ModelError("relates a tendon to itself alone; remove it")
-    others = tuple(joint for joint, x in total.items() if joint != dependent and x)
-    matrix = np.array([[-total[joint] / total[dependent] for joint in others]]).reshape(1, len(others))
-    return LinearCoupling(name, (dependent,), others, matrix, [offset / total[dependent]])
-
-
-def _summed(model: MjModel, names: Names, t: int) -> dict[str, float]:
-    """Coefficients of the joints of a tendon, by their names; none where it has a path."""
-    out: dict[str, float] = {}
-    for joint, (x,) in joint_sum(model, names, t):
-        out[joint] = out.get(joint, 0.0) + x
-    return out
 
 
 def _polynomial(model: MjModel, names: Names, e: int, name: str) -> Coupling:

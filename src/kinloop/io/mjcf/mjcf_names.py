@@ -19,7 +19,15 @@ class Names:
 
     def of(self, kind: str, k: int) -> str:
         """The name of part number k of a kind: body, joint, geom, site, ..."""
-        return self._written(kind, k) or f"{kind}{k}"
+        name = self._written(kind, k)
+        return name or self._unused(kind, f"{kind}{k}")
+
+    def _unused(self, kind: str, name: str) -> str:
+        """`name`, lengthened by underscores until no part of that kind has it."""
+        enum = getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
+        while self.mujoco.mj_name2id(self.model, enum, name) >= 0:
+            name += "_"
+        return name
 
     def _written(self, kind: str, k: int) -> str | None:
         enum = getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
@@ -32,10 +40,7 @@ class Names:
             return name
         b = int(self.model.jnt_bodyid[j])
         several = f"{j - int(self.model.body_jntadr[b])}" if self.model.body_jntnum[b] > 1 else ""
-        name = f"{self.of('body', b)}_joint{several}"
-        while self.mujoco.mj_name2id(self.model, self.mujoco.mjtObj.mjOBJ_JOINT, name) >= 0:
-            name += "_"
-        return name
+        return self._unused("joint", f"{self.of('body', b)}_joint{several}")
 
     def link(self, b: int) -> str:
         """The link that has a body's mass: the body's name, marked where its frame lies on a joint instead."""

@@ -19,8 +19,8 @@ SITE = 6
 BODY, XBODY, JOINT_OBJECT, GEOM, TENDON, ACTUATOR = 1, 2, 3, 5, 18, 19
 """Types of objects that sensors are of: a body's frame of inertia, its own frame, ..."""
 
-MESH = 7
-"""Geoms that are meshes have this type."""
+HEIGHTFIELD, MESH = 1, 7
+"""Types of geoms that are height fields and meshes."""
 
 ON_JOINT, IN_PARENT, ON_TENDON, AT_SITE = 0, 1, 3, 4
 """Transmissions of actuators: a joint (in its own or its parent's axes), a tendon, a site."""
@@ -38,9 +38,11 @@ OTHER_DYNAMICS = {4: "is a muscle", 5: "is a motor with an electrical circuit", 
 
 EQUALITIES_DISABLED = 1 << 1
 LIMITS_DISABLED = 1 << 3
+CONTACT_DISABLED = 1 << 4
 SPRINGS_DISABLED = 1 << 5
 DAMPERS_DISABLED = 1 << 6
 GRAVITY_DISABLED = 1 << 7
 CLAMP_DISABLED = 1 << 8
+PARENTS_TOUCH = 1 << 10
 ACTUATION_DISABLED = 1 << 11
 """Flags of `opt.disableflags`."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 
+from kinloop.io.mjcf.brought_files import BroughtFiles
 from kinloop.io.mjcf.mjcf_actuators import read_actuators
 from kinloop.io.mjcf.mjcf_bodies import BodyReader, read_sites
+from kinloop.io.mjcf.mjcf_contacts import read_contact_rules
 from kinloop.io.mjcf.mjcf_equalities import read_equalities
 from kinloop.io.mjcf.mjcf_sensors import read_sensors
 from kinloop.io.mjcf.mjcf_shapes import read_shapes
@@ -36,12 +40,23 @@ def import_mujoco(where: Where) -> ModuleType:
 def compile_mjcf(root: Node, path: Path, roots: Roots, options: Options, notes: Notes) -> tuple[MjModel, Source]:
     """MuJoCo's compiled model of a cleaned document, and that document."""
     mujoco = import_mujoco(root.where)
-    source = Cleaner(path, roots, options.limits, notes).clean(root)
-    try:
-        model = mujoco.MjSpec.from_string(source.text(), assets=source.assets).compile()
-    except (ValueError, TypeError, RuntimeError, UnicodeError) as error:
-        raise source.blame(str(error), root.where) from None
+    files = BroughtFiles(options.limits)
+    source = Cleaner(path, roots, notes, files).clean(root)
+    for text, where in files.sources.values():  # other models by themselves first: errors are about their lines
+        with _refusals(text, where):
+            mujoco.MjSpec.from_string(text.text(), include=files.models, assets=files.assets)
+    with _refusals(source, root.where):
+        model = mujoco.MjSpec.from_string(source.text(), include=files.models, assets=files.assets).compile()
     return model, source
+
+
+@contextmanager
+def _refusals(source: Source, where: Where) -> Iterator[None]:
+    """MuJoCo's complaints about a document, at the elements that they are about."""
+    try:
+        yield
+    except (ValueError, TypeError, RuntimeError, UnicodeError) as error:
+        raise source.blame(str(error), where) from None
 
 
 def read_mjcf(root: Node, path: Path, roots: Roots, options: Options, notes: Notes) -> Mechanism:
@@ -59,6 +74,7 @@ def read_mjcf(root: Node, path: Path, roots: Roots, options: Options, notes: Not
     for link, geometry in read_shapes(model, frames, source.meshes, places):
         shapes = description.world_geometry if link == WORLD else description.links[link].geometry
         shapes.append(geometry)
+    description.contact_rules = read_contact_rules(model, frames.names, places)
     read_sites(model, description, frames, places)
     read_equalities(model, description, frames, places)
     warn_of_unmodelled(model, description.notes, frames.names, places)

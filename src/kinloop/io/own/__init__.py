@@ -2,6 +2,7 @@
 
 | module | what is there |
 |---|---|
+| `contact_entries` | surfaces, contact rules, tables of numbers |
 | `own_schema` | version and fields, which reading and writing agree on |
 | `json_values` | numbers, texts, poses and joint types out of JSON, checked |
 | `own_annotations` | actuators, tendons, sensors, keyframes and carried weights, written and read |

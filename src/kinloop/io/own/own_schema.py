@@ -12,5 +12,5 @@ NAME_LISTS = ("independent", "constrained", "motors", "end_effectors", "inactive
 
 FIELDS = (
     "format", "version", "name", "gravity", "bodies", "joints", "frames", "loops", "couplings",
-    "actuators", "keyframes", "tendons", "sensors", "carried", "world_geometry", *NAME_LISTS,
+    "actuators", "keyframes", "tendons", "sensors", "carried", "world_geometry", "contact_rules", *NAME_LISTS,
 )  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from kinloop.errors import ModelError
+from kinloop.io.own.contact_entries import read_contact_rules, read_surface, table
 from kinloop.io.own.json_values import (
     Entry,
     Json,
@@ -105,6 +106,8 @@ class _Reader:
         for key in NAME_LISTS:
             with self._blamed(key):
                 parts[key] = texts(c.get(key, []), key)
+        with self._blamed("contact_rules"):
+            parts["contact_rules"] = read_contact_rules(c.get("contact_rules", {}), self.limits)
         parts["warnings"] += tuple(self.notes.lines)
         with self._blamed("mechanism"):
             name, gravity = text(c.get("name", "mechanism"), "name"), array(c.get("gravity", list(GRAVITY)), "gravity")
@@ -172,7 +175,8 @@ class _Reader:
         return Geometry(
             text(e["kind"], "kind"), floats(e["size"], "size"), placement(e.get("placement")),
             text(e.get("role", "both"), "role"), str(e.get("name", "")), mesh, None if found is None else str(found),
-            None if color is None else rgba(color, "color"),
+            None if color is None else rgba(color, "color"), read_surface(e.get("surface")),
+            text(e.get("link", ""), "link"), table(e.get("vertices"), "vertices"), table(e.get("heights"), "heights"),
         )  # fmt: skip
 
 

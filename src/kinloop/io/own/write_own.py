@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from kinloop.io.own.contact_entries import contact_rules_entry, plain_fields, table_text
 from kinloop.io.own.json_values import Entry
 from kinloop.io.own.own_annotations import (
     written_actuator,
@@ -63,6 +64,7 @@ def dumps(m: Mechanism) -> str:
         "sensors": [written_sensor(x) for x in m.sensors],
         "carried": [written_weight(w) for w in m.carried],
         "world_geometry": [_geometry(g) for g in m.world_geometry],
+        "contact_rules": contact_rules_entry(m.contact_rules),
         **{key: list(getattr(m, key)) for key in NAME_LISTS},
     }
     return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
@@ -88,6 +90,10 @@ def _geometry(g: Geometry) -> Entry:
         "name": g.name,
         "mesh": g.mesh,
         "color": None if g.color is None else list(g.color),
+        "surface": None if g.surface is None else plain_fields(g.surface),
+        "link": g.link,
+        "vertices": table_text(g.vertices),
+        "heights": table_text(g.heights),
     }
 
 

@@ -3,6 +3,7 @@
 | module | what is there |
 |---|---|
 | `read_sdf` | the model of an `<sdf>` into a mechanism |
+| `sdf_scopes` | several models, nested and included ones, made one |
 | `sdf_elements` | every element of the specification: read, silent, listed or refused |
 | `sdf_poses` | poses, and the frames they are relative to |
 | `sdf_links` | mass, inertia and shapes of links |

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from kinloop.io.sdf.sdf_elements import check_elements
 from kinloop.io.sdf.sdf_gearboxes import Gearboxes
 from kinloop.io.sdf.sdf_joint_parameters import joint_parameters, read_mimics, warn_of_loop
 from kinloop.io.sdf.sdf_joints import SdfJoint, turned_round, type_maker
 from kinloop.io.sdf.sdf_links import read_link
 from kinloop.io.sdf.sdf_poses import Poses
+from kinloop.io.sdf.sdf_scopes import Scopes
 from kinloop.io.sdf.sdf_shapes import SdfShapes
 from kinloop.io.sdf.sdf_spanning_tree import Carried, spanning_tree
 from kinloop.io.shared.exact_poses import exact_pose, free_position
@@ -33,19 +33,21 @@ SAME_PLACE = 1e-12
 """A joint nearer than this to its link's origin lies on it [m]."""
 
 
+def is_same(one: Transform, two: Transform) -> bool:
+    """Whether two poses are the same, but for rounding."""
+    return np.allclose(one.p, two.p, rtol=0, atol=1e-9) and np.allclose(one.R, two.R, rtol=0, atol=1e-9)
+
+
 def read_sdf(root: Node, path: Path, roots: Roots, options: Options, notes: Notes) -> Mechanism:
-    """The mechanism of the one model in an `<sdf>`."""
-    models = [n for n in root.walk() if n.tag == "model"]
-    if len(models) != 1 or any(n.tag == "include" for n in root.walk()):
-        raise root.error(f"holds {len(models)} models or includes; kinloop reads files with exactly one model")
-    model = models[0]
-    check_elements(root, notes)
+    """The mechanism of the models in an `<sdf>`."""
+    scopes = Scopes(roots, options.limits, notes)
+    model = scopes.one_model(root)
     description = RobotDescription(model.get("name") or path.stem, model.where, options, notes)
     for world in root.all("world"):
-        if model in world.children:
+        if world.all("model") or world.all("include"):
             description.gravity = np.array(child_vector(world, "gravity", WORLD_GRAVITY))
     shapes = SdfShapes(roots, notes, options.limits.shapes, Poses(model))
-    _ModelReader(description, model, shapes).read()
+    _ModelReader(description, model, shapes, scopes.static).read()
     for node in model:
         if node.tag in LOOP_TAGS:
             read_loop(description, node)
@@ -56,19 +58,25 @@ def read_sdf(root: Node, path: Path, roots: Roots, options: Options, notes: Note
 class _ModelReader:
     """Links and joints of one model put into a description."""
 
-    def __init__(self, description: RobotDescription, model: Node, shapes: SdfShapes) -> None:
+    def __init__(self, description: RobotDescription, model: Node, shapes: SdfShapes, still: set[str]) -> None:
         self.description, self.model, self.shapes = description, model, shapes
         self.poses = shapes.poses
         self.placed: dict[str, tuple[str, Transform]] = {WORLD: (WORLD, self.poses.world())}
         """The description's link of every link of the file, and the pose of that link in the model at rest."""
         self.static = child_truth(model, "static")
+        self.still = still
+        """Links of static models beside others, whose shapes are the world's."""
 
     def read(self) -> None:
         links = self._links()
         if self.static and self.model.all("joint"):
             reason = "is static, which holds its joints still in SDF; here its base is fixed and its joints move"
             self.description.notes.warn(self.model.where, reason)
-        joints = [self._joint(n, links) for n in self.model.all("joint")]
+        for name in self.still & set(links):
+            at = self.poses.in_world(self.poses.link(name))
+            self.description.world_geometry += self.shapes.read(links.pop(name), at)
+            self.placed[name] = self.placed[WORLD]
+        joints = [self._joint(n, links) for n in self.model if n.tag in ("joint", "drake:joint")]
         carried, left_over = spanning_tree([j for j in joints if j.kind != "gearbox"], list(links))
         for entry in carried:
             self._place(links[entry.link], entry)
@@ -99,17 +107,26 @@ class _ModelReader:
 
     def _joint(self, node: Node, links: dict[str, Node]) -> SdfJoint:
         name, kind = node.attribute("name"), node.attribute("type")
-        ends = []
-        for end in ("parent", "child"):
-            link = node.need(end).text or node.need(end).get("link") or ""
-            if link not in links and link != WORLD:
-                raise node.error(f"has the {end} {link!r}, which is not a link of this model; name one of its links")
-            ends.append(link)
+        drake = "drake:" if node.tag == "drake:joint" else ""
+        if (kind == "planar") != bool(drake):
+            raise node.error(f"has the type {kind!r}; joints of Drake are planar, and others are not")
+        frames = [
+            node.need(drake + end).text or node.need(drake + end).get("link") or "" for end in ("parent", "child")
+        ]
+        ends = [self._end(frame, node) for frame in frames]
         if ends[0] == ends[1]:
             raise node.error(f"has {ends[0]!r} as parent and child; a joint needs two different links")
         if kind != "gearbox":
             type_maker(node, kind)  # refuses types it does not know
-        return SdfJoint(node, name, kind, ends[0], ends[1], self.poses.joint(node, ends[1]))
+        at = self.poses.joint(node, frames[1])
+        if drake and not is_same(at, self.poses.frame(frames[0], node)):
+            raise node.error(f"joins {frames[0]!r} and {frames[1]!r}, which lie apart at rest; let them coincide")
+        return SdfJoint(node, name, kind, ends[0], ends[1], at)
+
+    def _end(self, frame: str, node: Node) -> str:
+        """The link at an end of a joint, which may be named by a frame fixed to it."""
+        link = self.poses.link_below(frame, node)
+        return WORLD if link in self.still else link
 
     def _place(self, node: Node, carried: Carried) -> None:
         """Add a link; its frame is put on the joint that carries it, and its own frame kept by name."""

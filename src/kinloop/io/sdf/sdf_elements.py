@@ -31,9 +31,12 @@ READ, SILENT = Treatment("read"), Treatment("silent")
 FALSE, TRUE, ZERO = ("", "0", "false"), ("", "1", "true"), ("", "0", "0.0", "0.")
 PLUGIN = Treatment("listed", "is a program of a simulator, which kinloop does not run")
 CONTACT = Treatment("listed", "says how contacts feel; give the simulator's ground what you need")
+DRAKE_SOFTNESS = (
+    "drake:mesh_resolution_hint drake:hydroelastic_modulus drake:hunt_crossley_dissipation drake:rigid_hydroelastic "
+    "drake:compliant_hydroelastic drake:relaxation_time drake:point_contact_stiffness drake:hydroelastic_margin"
+)
 WIND = Treatment("dropped", "asks for wind, which kinloop does not model", FALSE)
 DENSITY = Treatment("listed", "is used by automatic inertia only; mass and inertia are taken as written")
-SECOND_MODEL = Treatment("refused", "brings in another model; kinloop reads files with exactly one model")
 OLD_FRAME = Treatment("dropped", "is a frame of SDF 1.5, which nothing here is relative to")
 
 
@@ -49,25 +52,23 @@ _AXIS = _table(
 ELEMENTS: Mapping[str, Mapping[str, Treatment]] = {
     "sdf": _table("model world", "light", actor=Treatment("dropped", "is an actor, moved by a script; it is left out")),
     "world": _table(
-        "model gravity", "audio magnetic_field gui scene light road spherical_coordinates name",
+        "model include frame joint gravity", "audio magnetic_field gui scene light road spherical_coordinates name",
         wind=Treatment("dropped", "asks for wind, which kinloop does not model"),
-        include=SECOND_MODEL,
         atmosphere=Treatment("listed", "describes air, which kinloop does not model"),
         physics=Treatment("listed", "sets up another simulator; give kinloop's simulator its step and integrator"),
-        frame=Treatment("listed", "is a frame of the world, which nothing here is relative to"),
-        joint=Treatment("refused", "joins models; write it inside the model"),
         actor=Treatment("dropped", "is an actor, moved by a script; it is left out"),
         plugin=PLUGIN,
         state=Treatment("dropped", "gives a state of the world; start the robot there instead"),
-        population=SECOND_MODEL,
+        population=Treatment("refused", "multiplies models; write them out"),
     ),
     "model": _table(
-        "static frame pose link joint", "self_collide allow_auto_disable",
+        "static frame pose link joint include model drake:joint", "self_collide allow_auto_disable",
         **dict.fromkeys(LOOP_TAGS, READ),
-        **{"drake:joint": Treatment("refused", "is a joint of Drake's own; write it as a joint of SDF, or remove it")},
-        include=SECOND_MODEL, model=SECOND_MODEL, enable_wind=WIND, plugin=PLUGIN,
+        enable_wind=WIND, plugin=PLUGIN,
         gripper=Treatment("listed", "lets a simulator grasp by itself, which kinloop does not"),
     ),
+    "include": _table("uri name pose static placement_frame", plugin=PLUGIN),
+    "drake:joint": _table("drake:parent drake:child drake:damping"),
     "link": _table(
         "pose inertial collision visual",
         "self_collide sensor projector audio_sink audio_source battery light particle_emitter",
@@ -100,8 +101,20 @@ ELEMENTS: Mapping[str, Mapping[str, Treatment]] = {
     ),
     "mimic": _table("multiplier offset reference"),
     "collision": _table(
-        "pose geometry", "laser_retro max_contacts", surface=CONTACT, density=DENSITY, auto_inertia_params=DENSITY,
-        frame=OLD_FRAME, **{"drake:proximity_properties": CONTACT},
+        "pose geometry surface drake:proximity_properties", "laser_retro max_contacts", density=DENSITY,
+        auto_inertia_params=DENSITY, frame=OLD_FRAME,
+    ),
+    "surface": _table("friction contact", bounce=CONTACT, soft_contact=CONTACT),
+    "friction": _table("ode torsional", bullet=CONTACT),
+    "ode": _table("mu mu2 fdir1", slip1=CONTACT, slip2=CONTACT),
+    "torsional": _table("coefficient use_patch_radius patch_radius", surface_radius=CONTACT, ode=CONTACT),
+    "contact": _table(
+        "collide_bitmask", ode=CONTACT, bullet=CONTACT, collide_without_contact=CONTACT,
+        collide_without_contact_bitmask=CONTACT, category_bitmask=CONTACT,
+        poissons_ratio=CONTACT, elastic_modulus=CONTACT,
+    ),
+    "drake:proximity_properties": _table(
+        "drake:mu_static", "drake:mu_dynamic", **dict.fromkeys(DRAKE_SOFTNESS.split(), CONTACT),
     ),
     "visual": _table(
         "pose geometry", "cast_shadows laser_retro transparency visibility_flags meta material", plugin=PLUGIN,

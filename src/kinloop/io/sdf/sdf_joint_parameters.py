@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kinloop.io.shared.file_errors import Notes
-from kinloop.io.shared.parse_numbers import attribute, child_number
+from kinloop.io.shared.parse_numbers import attribute, child_number, child_vector
 from kinloop.io.shared.safe_xml import Node
 from kinloop.model import LinearCoupling
 from kinloop.model import joints as jt
@@ -20,6 +20,8 @@ FORCES = {"damping": "damping", "friction": "friction", "stiffness": "spring_sti
 
 def joint_parameters(node: Node, kind: jt.JointType, notes: Notes) -> dict[str, Any]:
     """Limits, armature, damping, friction and spring of a tree joint."""
+    if node.tag == "drake:joint":
+        return _planar_damping(node, notes)
     axis, axis2 = node.first("axis"), node.first("axis2")
     forces = _forces(axis)
     if kind.nv == 1:
@@ -36,6 +38,15 @@ def joint_parameters(node: Node, kind: jt.JointType, notes: Notes) -> dict[str, 
         return forces if same else {}
     _warn_of_rest(node, axis, notes, "is a ball", ("stiffness",), axis2)
     return {k: v for k, v in forces.items() if k in ("damping", "friction")}
+
+
+def _planar_damping(node: Node, notes: Notes) -> dict[str, Any]:
+    """Damping of Drake's planar joint along x and y and about z, where it is one number."""
+    x, y, turn = child_vector(node, "drake:damping", (0.0, 0.0, 0.0))
+    if x == y == turn:
+        return {"damping": x}
+    notes.warn(node.where, "has dampings that differ, which are one number per joint here; they are left out", True)
+    return {}
 
 
 def warn_of_loop(node: Node, notes: Notes) -> None:

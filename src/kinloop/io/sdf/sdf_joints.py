@@ -45,6 +45,8 @@ def type_maker(node: Node, kind: str) -> Callable[[Axes], jt.JointType]:
         return lambda axes: jt.Helical(jt.unit_axis(axes[0]), pitch)
     if kind in ("ball", "fixed"):
         return lambda axes: jt.Spherical() if kind == "ball" else jt.Fixed()
+    if kind == "planar":
+        return lambda axes: jt.Planar(jt.unit_axis(axes[0]))
     known = "revolute, continuous, prismatic, universal, screw, ball, fixed, gearbox"
     raise node.error(f"has the type {kind!r}; it must be one of {known}")
 

@@ -10,6 +10,8 @@ from kinloop.io.shared.safe_xml import Node
 from kinloop.model import WORLD
 from kinloop.spatial import Transform
 
+MODEL_FRAME = "__model__"
+"""SDF's name of the frame of a model."""
 LONGEST = 200
 """How many poses may be relative to one another in a row."""
 
@@ -54,13 +56,25 @@ class Poses:
         """The pose of the model; it is that of the placement frame, where the model names one."""
         T, frame = pose_element(self.model)
         if frame not in ("", WORLD):
-            raise self.model.error(f"has a pose relative to {frame!r}; kinloop reads poses of models in the world")
+            if not self._is_of_world(frame):
+                raise self.model.error(f"has a pose relative to {frame!r}; give it in the world, or in a frame of that")
+            T = self.frame(frame, self.model).then(T)  # as long as the model has no place, poses are in the world
+            self.known = {}
         placed = self.model.get("placement_frame")
         if not placed:
             return T
         inside = self.frame(placed, self.model)
         self.known = {}  # what is relative to the world is known once the model has its place
         return T.then(inside.inverse())
+
+    def _is_of_world(self, name: str) -> bool:
+        """Whether a frame lies in the world, by way of other frames perhaps."""
+        for _ in range(LONGEST):
+            found = self.nodes.get(name)
+            if found is None or found.tag != "frame":
+                return name == WORLD
+            name = pose_element(found)[1] or self._default_frame(found)
+        return False
 
     def in_world(self, T: Transform) -> Transform:
         """A pose in the model as one in the world."""
@@ -101,9 +115,46 @@ class Poses:
             raise node.error(f"has a pose relative to more than {LONGEST} others; write it relative to the model")
         if name not in self.known:
             T, frame = pose_element(node)
-            if node.tag == "joint":
-                frame = frame or node.need("child").text
-            else:
-                frame = frame or node.get("attached_to") or ""
-            self.known[name] = self.frame(frame, node, (*above, name)).then(T)
+            frame = frame or self._default_frame(node)
+            at = self.frame(frame, node, (*above, name)).then(T)
+            placed = node.get("placement_frame") if node.tag == "frame" else None
+            if placed:
+                at = at.then(self._inside(placed, name, node, 0).inverse())
+            self.known[name] = at
         return self.known[name]
+
+    def _inside(self, name: str, model: str, node: Node, depth: int) -> Transform:
+        """The pose of a frame in the nested model that has the frame `model`."""
+        if name == model:
+            return Transform.identity()
+        if name not in self.nodes or depth > LONGEST:
+            raise node.error(f"has the placement frame {name!r}, which is no link, joint or frame in it")
+        found = self.nodes[name]
+        T, frame = pose_element(found)
+        return self._inside(frame or self._default_frame(found), model, node, depth + 1).then(T)
+
+    def _default_frame(self, node: Node) -> str:
+        """What the pose of a part is relative to, where it does not say."""
+        return node.need("child").text if node.tag == "joint" else node.get("attached_to") or ""
+
+    def link_below(self, name: str, node: Node, depth: int = 0) -> str:
+        """The link that a frame is fixed to: itself, what it is attached to, or the first link of its model."""
+        found = self.nodes.get(name)
+        if name == WORLD or (found is not None and found.tag == "link"):
+            return name
+        if depth > LONGEST:
+            raise node.error(f"has an end at {name!r}, which is attached to itself; attach it to a link")
+        if found is not None and found.tag == "joint":
+            return self.link_below(found.need("child").text, node, depth + 1)
+        scope = name.rpartition("::")[0]
+        attached = None if found is None or name.endswith(MODEL_FRAME) else found.get("attached_to")
+        if attached:
+            return self.link_below(attached, node, depth + 1)
+        first = next(
+            (n for n in self.nodes if self.nodes[n].tag == "link" and n.startswith(f"{scope}::" if scope else "")), None
+        )
+        if first is None or (found is None and name != MODEL_FRAME):
+            raise node.error(
+                f"has an end at {name!r}, which is no link, joint or frame of this model; name one of them"
+            )
+        return first

@@ -5,6 +5,7 @@
 | `reading_options` | caps on what a file may ask for, and the options of `load` |
 | `whole_files` | files read up to a limit, written whole or not at all |
 | `paths` | files that a model refers to, inside the allowed roots only |
+| `ros_packages` | packages by their `package.xml` |
 | `file_errors` | errors and warnings that name file, line and element |
 | `safe_xml` | XML without entities, every element with its line |
 | `parse_numbers` | numbers and vectors out of attributes and texts |

@@ -58,7 +58,7 @@ class Lump:
 
     def geometry(self) -> tuple[Geometry, ...]:
         return tuple(
-            g if link.name == self.name else replace(g, placement=T.then(g.placement))
+            g if link.name == self.name else replace(g, placement=T.then(g.placement), link=link.name)
             for link, T in self.links
             for g in link.geometry
         )

@@ -81,7 +81,7 @@ def _mechanism(d: RobotDescription, tree: LinkTree, lumps: list[Lump], of: Place
     m = Mechanism(
         d.name, bodies, tuple(joints.values()), loops, couplings, _frames(d, of, {b.name for b in bodies}),
         gravity=d.gravity, actuators=tuple(remap_actuator(a, of) for a in d.actuators), keyframes=tuple(d.keyframes),
-        motors=tuple(d.motors), world_geometry=tuple(shapes), inactive=tuple(d.inactive),
+        motors=tuple(d.motors), world_geometry=tuple(shapes), contact_rules=d.contact_rules, inactive=tuple(d.inactive),
         warnings=tuple(d.notes.lines), source=d.where.file,
         tendons=tuple(remap_tendon(t, of) for t in d.tendons), sensors=tuple(remap_sensor(x, of) for x in d.sensors),
         carried=carried_weights(d.carried, of),

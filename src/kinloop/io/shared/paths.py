@@ -9,12 +9,16 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 from kinloop.errors import ModelError
+from kinloop.io.shared.ros_packages import own_package, packages_below
 
 Packages = Mapping[str, "str | Path"] | Iterable["str | Path"] | None
 
 
 class Roots:
-    """The model's own directory, and what the user declares: a mapping of package names, or directories.
+    """The model's own directory, its package, and what the user declares: a mapping of package names, or directories.
+
+    The package is the nearest directory above the model that has a `package.xml`. Packages that lie a few levels below
+    a declared directory are found by the names in their `package.xml`.
 
     A path counts as inside a root after `..` and symbolic links are resolved. Nothing is opened here;
     outside the roots nothing is even looked at.
@@ -33,10 +37,14 @@ class Roots:
         for root in (*self.named.values(), *self.declared):
             if not root.is_dir():
                 raise ModelError(f"packages: {str(root)!r} is not a directory; declare directories that exist")
+        own = own_package(self.directory)
+        if own is not None:
+            self.named.setdefault(*own)
         self._folders: dict[str, str] = {}
         self._nowhere: set[str] = set()
         self._found: dict[str, Path | None] = {}
         self._places: dict[str, list[str | None]] = {}
+        self._below: dict[str, Path] | None = None
         self.roots = [self.directory, *self.named.values(), *self.declared]
         self._beginnings = tuple(os.path.join(os.path.normcase(root), "") for root in self.roots)
 
@@ -86,6 +94,10 @@ class Roots:
         for root in (self.directory, *self.declared):
             out += [_below(root, tail)] if root.name == name else []
             out.append(_below(root, name, tail))
+        if self._below is None:
+            self._below = packages_below(self.declared)
+        if name in self._below:
+            out.append(_below(self._below[name], tail))
         return out
 
     def places(self, reference: str) -> list[str | None]:

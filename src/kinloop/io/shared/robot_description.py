@@ -16,6 +16,7 @@ from kinloop.model import (
     WORLD,
     Actuator,
     CarriedWeight,
+    ContactRules,
     Coupling,
     Frame,
     Geometry,
@@ -80,6 +81,7 @@ class RobotDescription:
     keyframes: list[Keyframe] = field(default_factory=list)
     motors: list[str] = field(default_factory=list)
     world_geometry: list[Geometry] = field(default_factory=list)
+    contact_rules: ContactRules = field(default_factory=ContactRules)
     inactive: list[str] = field(default_factory=list)
     tendons: list[Tendon] = field(default_factory=list)
     carried: list[CarriedWeight] = field(default_factory=list)

@@ -123,7 +123,31 @@ class _Grower(DefusedExpatParser):  # type: ignore[misc]  # defusedxml has no ty
 
 
 def parse_xml(data: bytes, file: str, limits: Limits) -> Node:
-    """The root element of an XML document, or a `ModelFileError` with the line that breaks it."""
+    """The root element of an XML document, or a `ModelFileError` with the line that breaks it.
+
+    Comments that hold `--`, which XML forbids and many programs write and read, are left out.
+    """
+    try:
+        return _parsed(data, file, limits)
+    except ModelFileError:
+        plain = _without_loose_comments(data)
+        if plain is None:
+            raise
+    return _parsed(plain, file, limits)
+
+
+def _without_loose_comments(data: bytes) -> bytes | None:
+    """The document without comments, its lines as they are; None where no comment holds `--`."""
+    out, at, loose = [], 0, False
+    while (begin := data.find(b"<!--", at)) >= 0 and (end := data.find(b"-->", begin + 4)) >= 0:
+        inside = data[begin + 4 : end]
+        loose = loose or b"--" in inside or inside.endswith(b"-")
+        out += [data[at:begin], b"\n" * inside.count(b"\n")]
+        at = end + 3
+    return b"".join([*out, data[at:]]) if loose else None
+
+
+def _parsed(data: bytes, file: str, limits: Limits) -> Node:
     whole = len(data) + 1  # read in one piece: tokens cut by chunks would be scanned again and again
     parser = _Grower(file, limits, whole)
     try:

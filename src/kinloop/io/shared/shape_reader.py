@@ -5,20 +5,29 @@ What the formats write differently (sizes, poses, colours) their own subclasses 
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 
 from kinloop.io.shared.file_errors import Notes
+from kinloop.io.shared.parse_numbers import number
 from kinloop.io.shared.paths import Roots
 from kinloop.io.shared.safe_xml import Node
-from kinloop.model import Geometry
+from kinloop.model import Geometry, Surface
 from kinloop.spatial import Transform
 
 Color = tuple[float, float, float, float]
 Sizes = Mapping[str, Callable[[Node], tuple[float, ...]]]
 
 
+STICKS = 1e6
+"""Files write any large number, or infinity, for friction that nothing overcomes; here it is this."""
 _HERE = Transform.identity()
+
+
+def friction(node: Node) -> float:
+    """Friction from an element's attribute `value`, or from its text."""
+    return min(number(node.get("value") or node.text, node, "friction", unbounded=True), STICKS)
 
 
 class ShapeReader(ABC):
@@ -45,6 +54,10 @@ class ShapeReader(ABC):
         """The colour of a shape, where the format gives one."""
         return None
 
+    def surface(self, shape: Node, link: Node) -> Surface | None:
+        """How a collision shape of a link touches others, where the file says so."""
+        return None
+
     def read(self, link: Node, at: Transform = _HERE) -> list[Geometry]:
         """All shapes of a link whose frame lies at `at` in its body; ones of unknown kind are noted and left out."""
         out = []
@@ -57,18 +70,19 @@ class ShapeReader(ABC):
                     reason = "has no geometry that kinloop knows; the shape is left out"
                     self.notes.warn(shape.where, reason, dropped=True)
                 else:
-                    out.append(self._shape(shape, kind, role, at))
+                    surface = self.surface(shape, link) if role == "collision" else None
+                    out.append(self._shape(shape, kind, role, at, surface))
         return out
 
-    def _shape(self, shape: Node, kind: Node, role: str, at: Transform) -> Geometry:
+    def _shape(self, shape: Node, kind: Node, role: str, at: Transform, surface: Surface | None) -> Geometry:
         mesh = path = None
         if kind.tag == "mesh":
             mesh = self.mesh_reference(kind)
             path = self._find(kind, mesh)
         with kind.blamed():
             size = self.sizes[kind.tag](kind)
-            name = shape.get("name") or ""
-            return Geometry(kind.tag, size, self.placement(shape, at), role, name, mesh, path, self.color(shape))
+            name, placed = shape.get("name") or "", self.placement(shape, at)
+            return Geometry(kind.tag, size, placed, role, name, mesh, path, self.color(shape), surface)
 
     def _counted(self, shape: Node) -> None:
         self.count += 1
@@ -77,6 +91,8 @@ class ShapeReader(ABC):
 
     def _find(self, node: Node, reference: str) -> str | None:
         found = self.roots.find(reference)
+        if found is None and "://" not in reference:  # beside the included file that names it
+            found = self.roots.find(os.path.join(os.path.dirname(node.file), reference))
         if found is None:
             (self.outside if self.roots.escapes(reference) else self.missing).append((node, reference))
         return None if found is None else str(found)

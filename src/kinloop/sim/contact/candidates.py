@@ -86,9 +86,10 @@ SHAPE_POINTS: dict[str, Callable[[Sequence[float]], list[ShapePoint]]] = {
     "cylinder": _cylinder_rims,
     "ellipsoid": lambda size: [(np.eye(3)[k] * s * size[k], 0.0) for k in range(3) for s in (-1, 1)],
     "plane": lambda size: [],
+    "heightfield": lambda size: [],
     "mesh": lambda size: [],
 }
-"""Points that stand for a shape of a given size, by its kind; planes and meshes have none."""
+"""Points that stand for a shape of a given size, by its kind; planes, height fields and meshes have none."""
 
 
 def geometry_points(g: Geometry) -> list[tuple[Array, float]]:

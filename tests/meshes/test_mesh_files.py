@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kinloop.viewer import mesh_worker
-from kinloop.viewer.mesh_files import capsule, read_mesh, read_meshes
+from kinloop.meshes import mesh_worker
+from kinloop.meshes.mesh_files import capsule, read_mesh, read_meshes
 
 
 def test_what_cannot_be_read_is_no_mesh(tmp_path):
@@ -65,7 +65,7 @@ def test_a_file_that_asks_for_much_memory_is_refused(tmp_path):
     # a process counts its own memory as its child's until the child has begun: so a small process asks
     program = (
         "import resource, sys, warnings\n"
-        "from kinloop.viewer.mesh_files import read_mesh\n"
+        "from kinloop.meshes.mesh_files import read_mesh\n"
         "warnings.simplefilter('ignore')\n"
         "assert read_mesh(sys.argv[1]) is None\n"
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n"

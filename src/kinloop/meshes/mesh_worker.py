@@ -1,4 +1,4 @@
-"""The program that reads mesh files for the viewer, in a process of its own, within limits of memory and time.
+"""The program that reads mesh files for others, in a process of its own, within limits of memory and time.
 
 Mesh files go through a large library that takes what they ask for: a small file can ask for gigabytes. A JSON list
 comes in: how many bytes of triangles there may be, and paths. For each path, in order, a line of JSON goes out: either

@@ -12,8 +12,8 @@ from typing import IO
 
 import numpy as np
 
+from kinloop.meshes import mesh_worker
 from kinloop.scalar import Array
-from kinloop.viewer import mesh_worker
 
 Mesh = tuple[Array, Array]
 """Vertices (V, 3) and faces (F, 3)."""
@@ -29,18 +29,25 @@ def read_meshes(paths: Iterable[str]) -> dict[str, Mesh]:
 
     A file that is no mesh is left out; one that is refused is left out with a warning.
     """
-    todo = [path for path in dict.fromkeys(paths) if os.path.exists(path)]
     found: dict[str, Mesh] = {}
+    for path, answer in meshes_or_reasons(paths).items():
+        if not isinstance(answer, str):
+            found[path] = answer
+        elif answer:
+            warnings.warn(f"the mesh {path!r} is not drawn: {answer}", RuntimeWarning, stacklevel=2)
+    return found
+
+
+def meshes_or_reasons(paths: Iterable[str]) -> dict[str, Mesh | str]:
+    """The triangles of files by their paths, or why there are none (empty: it is no mesh); files must be there."""
+    todo = [path for path in dict.fromkeys(paths) if os.path.exists(path)]
+    found: dict[str, Mesh | str] = {}
     while todo:
-        room = mesh_worker.TOTAL - sum(x.nbytes for mesh in found.values() for x in mesh)
+        room = mesh_worker.TOTAL - sum(x.nbytes for mesh in found.values() if not isinstance(mesh, str) for x in mesh)
         answers = list(_answers(todo, room))
         if len(answers) < len(todo):
             answers.append(f"reading it takes more than {mesh_worker.SECONDS} s, or ends the reader")
-        for path, answer in zip(todo, answers, strict=False):
-            if not isinstance(answer, str):
-                found[path] = answer
-            elif answer:
-                warnings.warn(f"the mesh {path!r} is not drawn: {answer}", RuntimeWarning, stacklevel=2)
+        found.update(zip(todo, answers, strict=False))
         todo = todo[len(answers) :]
     return found
 
