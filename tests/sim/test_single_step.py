@@ -10,7 +10,7 @@ import pytest
 from kinloop.errors import KinloopError
 from kinloop.sim import Plane, Simulator, Status
 from kinloop.sim.batch import Batch
-from kinloop.sim.recorder import AT_ONCE, CONTACT, DERIVED
+from kinloop.sim.recorder import AT_ONCE, DERIVED
 from kinloop.sim.single_step import SingleStep
 from tests.sim.mechanisms import box_on, level, pendulum, started
 
@@ -44,7 +44,7 @@ def test_records_of_contact_are_the_same(monkeypatch):
     advance = Batch.advance
     monkeypatch.setattr(Batch, "advance", lambda *given: calls.append(given[2]) or advance(*given))
     v = np.array([0.3, -2.0, 0.1, 0.0, 0.0, -2.0])
-    names = (*CONTACT, "q", "energy")
+    names = (*sim.contact.records, "q", "energy")
     table = sim.rollout(level(0.1), v, steps=120, record=names)
     assert calls == [0]
     asked = sim.rollout(level(0.1), v, lambda t, s: np.zeros(sim.nu), steps=120, record=names)
@@ -73,7 +73,7 @@ def test_rows_that_need_parts_or_stop_are_brought_there():
 
 def test_many_steps_of_a_function_are_recorded_whatever_it_writes_into_its_states():
     sim = box_on(Plane())
-    names = (*CONTACT, "q", "v")
+    names = (*sim.contact.records, "q", "v")
 
     def spoil(t, state):
         for x in state.arrays()[:3]:

@@ -11,8 +11,8 @@ from tests.sim.mechanisms import pendulum
 
 
 def test_statuses_are_the_integers_of_rollouts():
-    names = ["RUNNING", "TOO_LONG", "OPEN", "DIVERGED", "SINGULAR", "UNBALANCED", "UNSOLVED"]
-    assert [(s.name, s.value) for s in Status] == list(zip(names, range(1, 8), strict=True))
+    names = ["RUNNING", "TOO_LONG", "OPEN", "DIVERGED", "SINGULAR", "UNBALANCED", "UNSOLVED", "CROWDED"]
+    assert [(s.name, s.value) for s in Status] == list(zip(names, range(1, 9), strict=True))
     assert kl.sim.Status is Status
 
 

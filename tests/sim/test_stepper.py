@@ -161,12 +161,12 @@ def test_symbols_give_what_numbers_give(monitor):
     sizes = made.inputs()
     assert sizes == {"q": 1, "qd": 1, "watch": len(Watch._fields), "memory": 2, "u": 1, "until": 1, "h": 1}
     traced = sc.trace(made, sizes)
-    rng = np.random.default_rng(0)
+    rng, drawn = np.random.default_rng(0), {**sizes, "watch": sizes["watch"] - 1}
     for steps in (0.0, 9.0, 10.0):
         for h in (H, 1.0):
-            watch = rng.uniform(size=sizes["watch"])
+            watch = np.append(rng.uniform(size=drawn["watch"]), 0.0)
             watch[:2] = float(Status.RUNNING), steps
-            given = [rng.normal(size=n) for n in sizes.values()]
+            given = [rng.normal(size=n) for n in drawn.values()]
             given[2], given[5], given[6] = watch, np.array([10.0]), np.array([h])
             for name, x in zip(traced.outputs, traced(*given), strict=True):
                 np.testing.assert_array_equal(np.asarray(x, dtype=float), made(*given)[name])

@@ -56,7 +56,8 @@ def function_digest(function: Function) -> str:
     for s in function.nodes:
         payload = s.payload
         if s.op == "loop":
-            payload = (function_digest(payload.body), payload.rounds, payload.carried, payload.gate)
+            sizes = () if payload.plain else payload.sizes
+            payload = (function_digest(payload.body), payload.rounds, payload.carried, payload.gate, *sizes)
         elif s.op == "const":
             payload = (str(payload[0]) if isinstance(payload[0], str) else float(payload[0]).hex(), payload[1])
         lines.append(f"{s.index} {s.op} {[a.index for a in s.args]} {payload!r}")

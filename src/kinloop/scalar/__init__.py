@@ -3,6 +3,7 @@
 - `symbol`: the symbolic scalar, and what its arithmetic folds.
 - `graph`: the graph that symbols live in, where equal nodes are one node.
 - `elementary`: sin, sqrt, where, maximum, ... on numbers, symbols, and arrays of either.
+- `indexed`: tables read by an index, and the numbers of the least of many values.
 - `tracing`: a traced computation, `Function`, and how to replay it.
 - `rolled_loops`: a body that is repeated, as one node of the graph.
 - `differentiation`: forward and reverse derivatives, as new symbols of the same graph.
@@ -35,7 +36,8 @@ from kinloop.scalar.elementary import (
     where,
 )
 from kinloop.scalar.graph import Graph
-from kinloop.scalar.rolled_loops import repeat, unrolled
+from kinloop.scalar.indexed import nearest, take
+from kinloop.scalar.rolled_loops import repeat, scan, unrolled
 from kinloop.scalar.rolled_tangents import rolled_jvp
 from kinloop.scalar.symbol import Array, Symbol
 from kinloop.scalar.tracing import Function, substitute, trace
@@ -43,6 +45,6 @@ from kinloop.scalar.tracing import Function, substitute, trace
 __all__ = [
     "Array", "Function", "Graph", "Symbol", "abs", "acos", "asin", "atan", "atan2", "cos", "exp", "floor",
     "is_symbolic", "jacobian", "jvp", "largest", "log", "logical_and", "logical_not", "logical_or", "maximum",
-    "minimum", "repeat", "rolled_jvp", "sin", "sqrt", "squared", "substitute", "tan", "trace", "unrolled", "usually",
-    "vjp", "where",
+    "minimum", "nearest", "repeat", "rolled_jvp", "scan", "sin", "sqrt", "squared", "substitute", "take", "tan",
+    "trace", "unrolled", "usually", "vjp", "where",
 ]  # fmt: skip

@@ -64,10 +64,12 @@ def choice(s: Symbol) -> Choice | None:
 
 def partials(s: Symbol) -> list[tuple[Symbol, Any]]:
     """The arguments of a node that computes, and its derivative with respect to each; none where that is zero."""
-    if s.op in ("loop", "pick"):
+    if s.op == "loop" or (s.op == "pick" and s.args[0].op == "loop"):
         raise ValueError("a rolled loop has no derivative of its own; call kinloop.scalar.unrolled first")
+    if s.op == "table" or (s.op == "take" and any(x.op != "const" for x in s.args[0].args)):
+        raise ValueError("a table that is read by an index has no derivative unless all its entries are numbers")
     rule = RULES.get(s.op)
-    if rule is None:  # inputs, constants, truth values, floor
+    if rule is None:  # inputs, constants, truth values, floor, numbers of the nearest
         return []
     return list(zip(s.args, rule(s, known(s.args[0]), known(s.args[1]) if len(s.args) > 1 else None), strict=True))
 

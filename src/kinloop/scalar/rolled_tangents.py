@@ -26,6 +26,8 @@ def rolled_jvp(outputs: Array, inputs: Vector, directions: Vector) -> Array:
         change = jvp(np.array(s.args, dtype=object), moving, tangents)
         if all(not isinstance(d, Symbol) and d == 0 for d in change):
             continue
+        if not s.payload.plain:
+            raise ValueError("a loop over the rows of a table has no derivative")
         picked = _tangents(s, change)
         moving += [s, *(s.graph.node("pick", (s,), k) for k in range(len(picked)))]
         tangents += [0.0, *picked]

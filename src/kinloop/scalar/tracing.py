@@ -14,9 +14,10 @@ import numpy as np
 
 from kinloop.scalar import elementary as fn
 from kinloop.scalar.graph import Graph, reachable
+from kinloop.scalar.indexed import take_number
 from kinloop.scalar.symbol import Array, Symbol, constant_value, known
 
-LEAVES = ("input", "const", "pick")
+LEAVES = ("input", "const", "pick", "table")
 
 
 class Function:
@@ -132,6 +133,8 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "not": fn.logical_not,
     "where": fn.where,
     "abs": fn.absolute,
+    "table": lambda *entries: entries,
+    "take": take_number,
 }
 
 
@@ -143,6 +146,11 @@ def _divide(a: Any, b: Any) -> Any:
 
 
 _CALLS["div"] = _divide
+
+
+def _flat(found: Any) -> list[Any]:
+    """What `nearest` found, as a list: the numbers of the chosen, then how many there are."""
+    return [*found[0], found[1]] if isinstance(found, tuple) else list(found)
 
 
 def evaluate(s: Symbol, given: Mapping[str, Any], value: Mapping[int, Any]) -> Any:
@@ -162,6 +170,8 @@ def _call_of(s: Symbol) -> Callable[..., Any]:
         return lambda *args: loop(args[:n], args[n:])
     if s.op == "pick":
         return operator.itemgetter(s.payload)
+    if s.op == "nearest":
+        return lambda *keys: _flat(s.payload(*keys))
     call: Callable[..., Any] = _CALLS.get(s.op) or getattr(fn, s.op)
     return call if s.payload is None else lambda *args: fn.usually(call(*args))
 

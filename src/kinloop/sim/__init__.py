@@ -18,6 +18,7 @@ What happens inside:
 - `keyframes`: where a model file lets a robot start. `sensors`: what the sensors of a model tell.
 - `smooth_motion`: accelerations between impacts. `turning_axes`: velocities of free bodies in axes that rest.
 - `integrators`: how states move on in time, one file each.
+- `asked_contact`: the contact that a user asked for.
 - `contact`: the ground, what touches it, the stops of joints, and the solver for their impulses.
 - `linearization`: derivatives of a step, contact included.
 - `stepper`: one step as the function that is traced; `watch`: what it keeps on every batch row besides the state.
@@ -33,6 +34,7 @@ What happens inside:
 
 from kinloop.sim.contact.candidates import ContactPoint, box_corners, capsule_ends
 from kinloop.sim.contact.ground import HeightField, Plane
+from kinloop.sim.contact.scene import Collisions
 from kinloop.sim.linearization.active_set import ContactMode, JointMode
 from kinloop.sim.linearization.rollout_gradient import CostSlopes
 from kinloop.sim.motors import Motor
@@ -43,6 +45,7 @@ from kinloop.sim.status import Status
 from kinloop.sim.user_forces import Damper, ExternalForce, JointSpring, Spring
 
 __all__ = [
-    "ContactMode", "ContactPoint", "CostSlopes", "Damper", "ExternalForce", "HeightField", "JointMode", "JointSpring",
-    "Motor", "Plane", "Rollout", "Simulator", "Spring", "State", "Status", "box_corners", "capsule_ends", "load",
+    "Collisions", "ContactMode", "ContactPoint", "CostSlopes", "Damper", "ExternalForce", "HeightField", "JointMode",
+    "JointSpring", "Motor", "Plane", "Rollout", "Simulator", "Spring", "State", "Status", "box_corners", "capsule_ends",
+    "load",
 ]  # fmt: skip

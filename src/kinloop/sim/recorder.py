@@ -33,11 +33,9 @@ AT_ONCE = 256
 ENERGIES = {"energy", "kinetic_energy", "potential_energy"}
 """Those of them that need a kernel of their own."""
 
-CONTACT = ("contact_force", "gap", "residual", "joint_impulse")
-"""What can be recorded besides where there is contact: outputs of the step kernel.
 
-After a row has stopped, forces, impulses and residuals are zero and gaps stay (nan where none was recorded before).
-"""
+EMPTY = {"contact_pair": -1.0}
+"""What a row that has stopped records instead of zero."""
 
 
 class RecordPlan:
@@ -45,7 +43,8 @@ class RecordPlan:
 
     def __init__(self, sim: Simulator, names: tuple[str, ...]) -> None:
         sensors, sensed = sim.engine.sensors.names, sim.engine.system.sensed
-        allowed = DERIVED + (CONTACT if sim.contact else ()) + sensed + sensors
+        self.of_contact = tuple(sim.contact.records) if sim.contact else ()
+        allowed = DERIVED + self.of_contact + sensed + sensors
         for name in names:
             if name not in allowed:
                 raise MethodError(f"cannot record {name!r}; this simulator records {', '.join(allowed)}")
@@ -55,7 +54,7 @@ class RecordPlan:
         self._energies = bool(ENERGIES & set(names))
         self._velocities = bool({"v", "qd"} & set(names)) and bool(sim.robot.mechanism.closures)
         self._sensors = bool(set(sensors) & set(names))
-        self.direct = [name for name in CONTACT if name in names and sim.contact]
+        self.direct = [name for name in self.of_contact if name in names]
         self.direct += [name for name in sensed if name in names or self._sensors]
         self.shapes, self.peaks = self._shapes(), self._peaks()
         self._even: tuple[tuple[int, int], Schedule] | None = None
@@ -68,8 +67,7 @@ class RecordPlan:
         shapes: dict[str, tuple[int, ...]] = {"q_seen": (top.nq,), "qd_seen": (top.n_spanning,)}
         each: dict[str, tuple[int, ...]] = {"acceleration": (top.n_spanning,), "told": (self.sim.nu,)}
         if contact:
-            n = len(contact.candidates)
-            each |= {"contact_force": (n, 3), "gap": (n,), "residual": (1,), "joint_impulse": (len(contact.joints),)}
+            each |= contact.records
         return shapes | {name: each[name] for name in self.direct}
 
     def _peaks(self) -> list[str]:
@@ -78,9 +76,10 @@ class RecordPlan:
         has = {
             "loop_error": monitor and self.sim.robot.mechanism.closures,
             "imbalance": monitor,
-            "contact_force": contact and contact.candidates,
-            "penetration": contact and contact.candidates,
+            "contact_force": contact and contact.records["gap"][0],
+            "penetration": contact and contact.records["gap"][0],
             "residual": contact,
+            "missed": contact and contact.crowds,
         }
         return [name for name in PEAKS if has.get(name, True)]
 
@@ -235,9 +234,9 @@ class Recorder:
         """Records of contact for the time after a row has stopped: nothing pushes, and gaps are what they were."""
         for k in np.flatnonzero(~watch.has(Status.RUNNING)):
             good = len(self.between(-1, int(watch.steps[k])))
-            for name in set(CONTACT) & set(self._kept):
+            for name in set(self._plan.of_contact) & set(self._kept):
                 x = self._kept[name][k]
-                x[good:] = (x[good - 1] if good else np.nan) if name == "gap" else 0.0
+                x[good:] = (x[good - 1] if good else np.nan) if name == "gap" else EMPTY.get(name, 0.0)
 
     def result(self, batch: Batch, before: State, single: bool, info: dict[str, Any]) -> Rollout:
         """The rollout of a batch that began at `before`; `single` leaves out the axis of batch rows."""
@@ -251,6 +250,8 @@ class Recorder:
             status, reasons = _balanced(watch, status, reasons)
         if sim.contact is not None and not (watch.residual <= JAMMED).all():
             status, reasons = _solved(watch, status, reasons)
+        if sim.contact is not None and watch.missed.any():
+            status, reasons = _crowded(watch, status, reasons)
         t = self.schedule.since + before.t[0]
         told = self._plan.told(self._kept, self.schedule.since + before.t[:, None])
         records = {n: (x[0] if single else x) for n, x in told.items()}
@@ -283,5 +284,17 @@ def _solved(watch: Watch, status: Array, reasons: tuple[str, ...]) -> tuple[Arra
             "went over a step whose contacts and joint stops ask for what is impossible together: the impulses found "
             f"for it still changed velocities by {watch.residual[k]:.3g} m/s or rad/s; take shorter steps, more "
             "iterations, or a start above the ground and within the stops"
+        )
+    return status, tuple(words)
+
+
+def _crowded(watch: Watch, status: Array, reasons: tuple[str, ...]) -> tuple[Array, tuple[str, ...]]:
+    """Status and reasons of rows, with what is to be said of those that had more contacts than slots for them."""
+    words = list(reasons)
+    for k in np.flatnonzero((status == Status.RUNNING) & (watch.missed > 0)):
+        status[k] = Status.CROWDED
+        words[k] = (
+            f"had more contacts than there are slots for, by up to {watch.missed[k]:.0f} in a step, and the nearest of "
+            "them counted; give Collisions(contacts=..., pairs=...) more"
         )
     return status, tuple(words)

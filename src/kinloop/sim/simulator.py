@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -19,11 +18,11 @@ from kinloop.inputs import LARGEST, checked, checked_count, checked_number
 from kinloop.robot import Robot
 from kinloop.scalar import Array
 from kinloop.sim.actuators import make_drive
+from kinloop.sim.asked_contact import Asked, listed
 from kinloop.sim.batch import Batch
-from kinloop.sim.contact.candidates import ContactPoint, can_move, find_candidates
+from kinloop.sim.contact.candidates import ContactPoint
 from kinloop.sim.contact.ground import Ground
-from kinloop.sim.contact.impact import Contact
-from kinloop.sim.contact.joint_stops import joint_limits
+from kinloop.sim.contact.scene import Collisions
 from kinloop.sim.controls import ControlFunction, as_controls
 from kinloop.sim.engine import Engine
 from kinloop.sim.file_motors import FileMotor
@@ -47,9 +46,6 @@ from kinloop.sim.watch import BEGINNING
 SMALLEST = float(np.finfo(float).tiny)
 """The smallest step length and tolerance."""
 
-SHOWN = 5
-"""Names that a warning lists."""
-
 _BEGINNING = BEGINNING[None]
 
 
@@ -60,6 +56,8 @@ class Simulator(SimulatorDerivatives):
     by default a control is `tau`, the force on the robot's independent coordinates. `integrator`:
     "semi_implicit" (the default, and the only one that takes contact), "rk4", "adaptive" (to `tolerance`).
     `ground` is a `Plane` or `HeightField`, `contacts` what may touch it (see `candidates.find_candidates`),
+    `collisions=True`, or `Collisions(...)`, lets all collision shapes of bodies and of the world touch each other
+    instead, and a `Plane` as ground if one is given,
     `limits` says whether joint stops and dry friction act (in "semi_implicit" only; others warn), `iterations` how
     often the contact solver sweeps, `substeps` how many classical steps "rk4" takes within one dt. `monitor` watches
     energy (`energy_monitor`) and loop errors in every step: a row whose energy does not balance says so in its status.
@@ -81,10 +79,11 @@ class Simulator(SimulatorDerivatives):
         substeps: int = 8,
         monitor: bool | None = None,
         forces: Sequence[UserForce] = (),
+        collisions: Collisions | bool = False,
     ) -> None:
         contacts = tuple(contacts) if isinstance(contacts, list) else contacts
         motors = tuple(motors) if isinstance(motors, list) else motors
-        options = (limits, iterations, tolerance, substeps, monitor, tuple(forces))
+        options = (limits, iterations, tolerance, substeps, monitor, tuple(forces), collisions)
         self._given: tuple[Any, ...] = (robot, dt, ground, integrator, contacts, motors, *options)
         if integrator not in INTEGRATORS:
             raise MethodError(f"integrator {integrator!r} is not one of {', '.join(map(repr, INTEGRATORS))}")
@@ -96,10 +95,13 @@ class Simulator(SimulatorDerivatives):
         refuse_constrained_loops(robot.tree.top, "Simulator")
         self.drive = make_drive(robot.tree, motors)
         if self.drive.states and not self.method.has_contact:
-            names = _listed([self.drive.motors[k].joint for k in self.drive.states])
+            names = listed([self.drive.motors[k].joint for k in self.drive.states])
             raise MethodError(f"integrator {integrator!r} has no activations of motors ({names}); use 'semi_implicit'")
-        self.contact = self._contact(contacts, limits, checked_count("iterations", iterations))
         self.outside = make_outside(robot.tree, forces, len(self.drive.motors))
+        if collisions and self.outside.springs:
+            raise MethodError("springs and dampers in forces= do not act together with collisions= yet; give contacts=")
+        asked = Asked(robot, self.drive, self.method, ground, limits, checked_count("iterations", iterations))
+        self.contact = asked.collisions(collisions, contacts) if collisions else asked.points(contacts)
         sensed = needed(robot.mechanism.sensors) if isinstance(self.method, FixedStep) else ()
         system = System(framed(robot.tree), self.drive, self.contact, self.outside, sensed)
         self.engine = Engine(robot, system, self.method, integrator == "rk4" if monitor is None else bool(monitor))
@@ -107,33 +109,13 @@ class Simulator(SimulatorDerivatives):
         self._last_plan: RecordPlan | None = None
         self._one_step = np.ones(1), np.full(1, self.dt)  # how many steps, how long
 
-    def _contact(self, contacts: Sequence[ContactPoint | str] | None, limits: bool, iterations: int) -> Contact | None:
-        candidates = find_candidates(self.robot, contacts) if self.ground is not None else []
-        moving = [c for c in candidates if can_move(self.robot.tree, c.body)]
-        joints = joint_limits(self.robot.tree, self.drive) if limits else []
-        able = " or ".join(repr(name) for name, kind in INTEGRATORS.items() if kind.has_contact)
-        if candidates and not self.method.has_contact:
-            raise MethodError(f"contact needs integrator={able}, received {self.integrator!r}")
-        if len(moving) < len(candidates):
-            names = _listed([c.name for c in candidates if not can_move(self.robot.tree, c.body)])
-            warnings.warn(f"contacts on bodies that cannot move are left out: {names}", stacklevel=3)
-        if joints and not self.method.has_contact:
-            names = _listed([self.robot.tree.top.coordinates[j.dof] for j in joints])
-            warnings.warn(
-                f"integrator {self.integrator!r} ignores the stops and the dry friction of {names}; "
-                f"integrator={able} minds them, limits=False says that they are not meant",
-                stacklevel=3,
-            )
-            return None
-        return Contact(self.ground, moving, joints, iterations) if moving or joints else None
-
     def __reduce__(self) -> tuple[Any, ...]:
         """A simulator pickles as what it was made of; its kernels are found in the cache, or made again."""
         return Simulator, self._given
 
     def with_forces(self, forces: Sequence[UserForce]) -> Simulator:
         """This simulator with further forces; their controls follow those that it has."""
-        given: tuple[Any, ...] = (*self._given[:-1], (*self._given[-1], *forces))
+        given: tuple[Any, ...] = (*self._given[:-2], (*self._given[-2], *forces), self._given[-1])
         return Simulator(*given)
 
     @property
@@ -341,9 +323,3 @@ def _times(t: ArrayLike, rows: int) -> Array:
     if found.shape not in ((1,), (rows,)):
         raise ShapeError(f"t must be a number or have shape ({rows},), a time for every row, received {found.shape}")
     return found
-
-
-def _listed(names: Sequence[str]) -> str:
-    """A few names, and how many more there are."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(map(repr, names[:SHOWN])) + more

@@ -22,6 +22,8 @@ class Status(IntEnum):
     """It went all the way, but its energy does not balance the work of the forces on it: not to be trusted."""
     UNSOLVED = 7
     """It went all the way, but impulses that contacts and stops asked for were not found: not to be trusted."""
+    CROWDED = 8
+    """It went all the way, but in some step there were more contacts than slots for them: the nearest counted."""
 
 
 class Fault(IntEnum):

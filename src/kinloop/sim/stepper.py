@@ -255,6 +255,8 @@ def _peaks(before: Watch, moved: Moved, fastest: Any) -> dict[str, Any]:
             found["penetration"] = sc.maximum(found.get("penetration", before.penetration), -gap)
     if "residual" in seen:
         found["residual"] = sc.maximum(before.residual, seen["residual"][0])
+    if "missed" in seen:
+        found["missed"] = sc.maximum(before.missed, seen["missed"][0])
     return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from kinloop.scalar import Array
 from kinloop.sim.status import Status
 
-PEAKS = ("loop_error", "imbalance", "turning", "contact_force", "penetration", "residual")
+PEAKS = ("loop_error", "imbalance", "turning", "contact_force", "penetration", "residual", "missed")
 """Fields of a `Watch` that are the largest values over all steps."""
 
 
@@ -53,7 +53,9 @@ class Watch(NamedTuple):
     penetration: Any
     """... how deep a contact was in the ground [m], ..."""
     residual: Any
-    """... and how much the contact solver's last sweep changed a velocity [m/s]."""
+    """... how much the contact solver's last sweep changed a velocity [m/s], ..."""
+    missed: Any
+    """... and how many contacts there was no slot for (`contact.pair_contact`)."""
 
     @classmethod
     def of(cls, array: Array) -> Watch:

@@ -12,6 +12,8 @@ What the kernel computes:
 - `stages`: the stages of a plan as functions, loops included;
 - `segment`: straight-line code;
 - `row_segment`: the same for one state, with rows of values in vector registers;
+- `stage_parameters`: what the functions of stages take;
+- `indexed_reads`: tables read by an index, and the nearest of many keys;
 - `windows`: pointers next to the slots that a segment uses most;
 - `series_loop`: code that is run time after time, with tables;
 - `sincos`: sines and cosines;

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from kinloop.compiler.emit.ir import Module, Writer
 from kinloop.compiler.emit.lane_arithmetic import in_all_lanes
-from kinloop.compiler.emit.segment import OperationWriter, SegmentWriter, stage_parameters
+from kinloop.compiler.emit.segment import OperationWriter, SegmentWriter
+from kinloop.compiler.emit.stage_parameters import stage_parameters
 from kinloop.compiler.emit.vector_type import Vector
 from kinloop.compiler.plan.orders import Row
 from kinloop.compiler.plan.stage_types import Operand, Plan, Segment
@@ -21,7 +22,7 @@ def write_row_segment(
 ) -> None:
     """@name(scratch, out, ...) for one state; `block` is what a vector register takes."""
     with module.function("void", name, *stage_parameters(parts)) as w:
-        _RowWriter(w, plan, block, parts).write_rows(segment)
+        _RowWriter(w, plan, block, parts, name.partition("_")[0]).write_rows(segment)
         w.ret()
 
 
@@ -43,8 +44,8 @@ def pieces(count: int, width: int) -> Iterator[slice]:
 class _RowWriter(SegmentWriter):
     """Writes single operations as before, and rows piece by piece."""
 
-    def __init__(self, writer: Writer, code: Plan, block: Vector, parts: Sequence[int]) -> None:
-        super().__init__(writer, code, block.one_lane(), parts)
+    def __init__(self, writer: Writer, code: Plan, block: Vector, parts: Sequence[int], prefix: str) -> None:
+        super().__init__(writer, code, block.one_lane(), parts, prefix)
         self._width = block.width
         self._pieces: dict[Row, str] = {}  # what was made or loaded, by its values
         self._part_of: dict[int, tuple[Row, int]] = {}  # values made as part of a piece

@@ -6,9 +6,11 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
+from kinloop.compiler.emit.indexed_reads import write_take
 from kinloop.compiler.emit.ir import LIKELY, Module, Writer
 from kinloop.compiler.emit.lane_arithmetic import any_nonzero, in_all_lanes
 from kinloop.compiler.emit.lane_calls import LANE_CALLS, lane_call
+from kinloop.compiler.emit.stage_parameters import LAP, out_pointer, stage_parameters
 from kinloop.compiler.emit.vector_type import Vector
 from kinloop.compiler.emit.windows import Windows
 from kinloop.compiler.plan.rare_values import Choice, find_choices
@@ -21,19 +23,6 @@ _EXTREME = {"minimum": "olt", "maximum": "ogt"}
 _COMPARE = {"lt": "olt", "le": "ole"}
 _JOIN = ("and", "or")
 TRUTHS = (*_COMPARE, *_JOIN, "not")  # operations that answer yes or no
-STAGE = ("ptr noalias %scratch", "ptr noalias %out")  # what the function of a stage takes
-LAP = (*STAGE, "ptr noalias %marks", "ptr noalias %constants")  # what the function of a pattern takes
-WHOLE = (0,)  # the parts of outputs that lie together
-
-
-def stage_parameters(parts: Sequence[int]) -> tuple[str, ...]:
-    """STAGE, with a pointer more for every part of the plan's outputs that lies elsewhere."""
-    return (*STAGE, *(f"ptr noalias {out_pointer(k)}" for k in range(1, len(parts))))
-
-
-def out_pointer(part: int) -> str:
-    """The name of the pointer to a part of the outputs."""
-    return f"%out{part}" if part else "%out"
 
 
 def write_segment(
@@ -41,7 +30,7 @@ def write_segment(
 ) -> None:
     """@name(scratch, out, ...): the operations of a segment in order, each value stored where others look for it."""
     with module.function("void", name, *stage_parameters(parts)) as w:
-        writer = SegmentWriter(w, plan, vector, parts)
+        writer = SegmentWriter(w, plan, vector, parts, name.partition("_")[0])
         if segment.gate is None:
             writer.write_segment(segment)
         else:
@@ -55,6 +44,11 @@ def write_pattern(module: Module, name: str, pattern: Pattern, vector: Vector) -
     with module.function("void", name, *LAP) as w:
         _LapWriter(w, pattern, vector).write(range(len(pattern.operations)))
         w.ret()
+
+
+def table_name(prefix: str, number: int) -> str:
+    """The name of a table of constants of the plan whose stages' names begin with `prefix`."""
+    return f"@{prefix}_table{number}"
 
 
 class OperationWriter:
@@ -177,9 +171,9 @@ class SegmentWriter(OperationWriter):
 
     code: Plan
 
-    def __init__(self, writer: Writer, code: Plan, vector: Vector, parts: Sequence[int]) -> None:
+    def __init__(self, writer: Writer, code: Plan, vector: Vector, parts: Sequence[int], prefix: str) -> None:
         super().__init__(writer, code, vector)
-        self.parts = parts
+        self.parts, self.prefix = parts, prefix
         self.choices: dict[int, Choice] = {}
         self.used: set[Operand] = set()
         self.windows: Windows | None = None
@@ -206,6 +200,13 @@ class SegmentWriter(OperationWriter):
                 self._write_choice(self.choices[k])
                 done = n + 1
         super().write(values[done:])
+
+    def number_operation(self, op: str, args: Sequence[Operand]) -> str:
+        if op != "take" or not isinstance(args[0], int):
+            return super().number_operation(op, args)
+        table = self.code.tables[args[0]]
+        at = table_name(self.prefix, args[0]) if table.constants else self._address(table.at)
+        return write_take(self.writer, self.vector, table, at, self._number(args[1]))
 
     def _write_choice(self, choice: Choice) -> None:
         """Go on with the usual values, or by way of a block that makes the rare ones.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kinloop.compiler.emit.ir import Module
-from kinloop.compiler.emit.segment import STAGE, write_pattern
+from kinloop.compiler.emit.segment import write_pattern
+from kinloop.compiler.emit.stage_parameters import STAGE
 from kinloop.compiler.emit.vector_type import Vector
 from kinloop.compiler.plan.stage_types import Move, Series
 

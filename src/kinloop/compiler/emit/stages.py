@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kinloop.compiler.emit.indexed_reads import declare_gather, write_choose, write_choosing
 from kinloop.compiler.emit.ir import Module, Writer
 from kinloop.compiler.emit.kernel_layout import Layout
 from kinloop.compiler.emit.lane_arithmetic import any_nonzero
 from kinloop.compiler.emit.lane_calls import LANE_CALLS, write_lane_call
 from kinloop.compiler.emit.row_segment import write_row_segment
-from kinloop.compiler.emit.segment import WHOLE, out_pointer, stage_parameters, write_segment
+from kinloop.compiler.emit.segment import table_name, write_segment
 from kinloop.compiler.emit.series_loop import write_move, write_series
 from kinloop.compiler.emit.shared_outputs import share_outputs
 from kinloop.compiler.emit.sincos import write_angles
+from kinloop.compiler.emit.stage_parameters import WHOLE, out_pointer, stage_parameters
 from kinloop.compiler.emit.vector_type import Vector
-from kinloop.compiler.plan.stage_types import Angles, Move, Plan, Repeat, Segment, Series
+from kinloop.compiler.plan.stage_types import Angles, Choose, Move, Plan, Repeat, Segment, Series
 
 
 def write_stages(module: Module, plan: Plan, layout: Layout, fma: bool) -> None:
@@ -31,6 +33,10 @@ def write_stages(module: Module, plan: Plan, layout: Layout, fma: bool) -> None:
     for name in LANE_CALLS:
         if name in used:
             write_lane_call(module, layout.vector, name)
+    if "take" in used:
+        declare_gather(module, layout.vector)
+    if "nearest" in used:
+        write_choosing(module, layout.vector)
     if used & {"sin", "cos"}:
         write_angles(module, layout.register, fma)
     places = ["ptr %scratch", *(f"ptr {out_pointer(k)}" for k in range(len(layout.parts)))]
@@ -73,6 +79,10 @@ def _write_plan(
             _write_plan(module, stage.body, layout, names, patterns, WHOLE)
     number = len(names)
     names[id(plan)] = [f"p{number}_{k}" for k in range(len(plan.stages))]
+    for k, table in plan.tables.items():
+        if table.constants:
+            numbers = map(layout.vector.one_lane().const, table.constants)
+            module.table(table_name(f"p{number}", k)[1:], layout.vector.real, numbers)
     for name, stage in zip(names[id(plan)], plan.stages, strict=True):
         if isinstance(stage, Segment) and stage.rows:
             write_row_segment(module, name, plan, stage, layout.block, parts)
@@ -82,6 +92,8 @@ def _write_plan(
             _write_angles_stage(module, name, stage, layout, parts)
         elif isinstance(stage, Series):
             write_series(module, name, stage, layout.vector, patterns)
+        elif isinstance(stage, Choose):
+            write_choose(module, name, stage, layout.vector, parts)
         elif isinstance(stage, Move):
             write_move(module, name, stage, layout.vector)
         else:
@@ -100,17 +112,35 @@ def _write_angles_stage(module: Module, name: str, stage: Angles, layout: Layout
 def _write_repeat(
     module: Module, name: str, stage: Repeat, vector: Vector, body: list[str], parts: Sequence[int]
 ) -> None:
-    """A loop: the body's stages, then its outputs back to its first inputs."""
-    T, align = vector.type, vector.align
+    """A loop: the row of its table, the body's stages, what they leave, and their outputs back to its first inputs."""
+    T = vector.type
     with module.function("void", name, *stage_parameters(parts)) as w:
-        base = w.offset("%scratch", stage.base * vector.size)
+        base, leaves = (w.offset("%scratch", slot * vector.size) for slot in (stage.base, stage.leaves))
         out = w.offset(base, stage.body.n_in, T)
+        if stage.gate is not None and stage.cleared:
+            with w.count(0, stage.rounds) as k:
+                row = w.offset(leaves, w.integer("mul", k.index, stage.left), T)
+                for column in stage.cleared:
+                    w.store(T, vector.const(0.0), w.offset(row, column, T), vector.align)
         with w.count(0, stage.rounds) as loop:
             if stage.gate is not None:
                 loop.leave_unless(any_nonzero(w, vector, base, stage.gate))
+            place = stage.body.n_in - sum(width for _, width in stage.tables)
+            for at, width in stage.tables:
+                row = w.offset(w.offset("%scratch", at * vector.size), w.integer("mul", loop.index, width), T)
+                _copy(w, vector, row, w.offset(base, place, T), width)
+                place += width
             for stage_name in body:
                 w.call("void", stage_name, f"ptr {base}", f"ptr {out}")
-            with w.count(0, stage.carried) as k:
-                x = w.load(T, w.offset(out, k.index, T), align)
-                w.store(T, x, w.offset(base, k.index, T), align)
+            if stage.left:
+                row = w.offset(leaves, w.integer("mul", loop.index, stage.left), T)
+                _copy(w, vector, w.offset(out, stage.carried, T), row, stage.left)
+            _copy(w, vector, out, base, stage.carried)
         w.ret()
+
+
+def _copy(w: Writer, vector: Vector, source: str, target: str, count: int) -> None:
+    """Slots that follow each other to others that do."""
+    T, align = vector.type, vector.align
+    with w.count(0, count) as k:
+        w.store(T, w.load(T, w.offset(source, k.index, T), align), w.offset(target, k.index, T), align)

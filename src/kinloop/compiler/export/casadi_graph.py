@@ -55,6 +55,8 @@ def _replay(casadi: Any, function: Function, given: dict[str, list[Any]]) -> dic
         elif s.op == "pick":
             value[s.index] = args[0][s.payload]
         elif s.op == "loop":
+            if not s.payload.plain:
+                raise CompileError("CasADi has no graphs that go over rows of tables, as contact between bodies does")
             loop, carry = s.payload, args[: s.payload.carried]
             (out,) = loop.body.outputs.values()
             for _ in range(loop.rounds):
@@ -62,6 +64,8 @@ def _replay(casadi: Any, function: Function, given: dict[str, list[Any]]) -> dic
                 inside = _replay(casadi, loop.body, inner)
                 carry = [inside[x.index] if isinstance(x, Symbol) else casadi.SX(float(x)) for x in out.flat]
             value[s.index] = carry
+        elif s.op in ("table", "nearest"):
+            raise CompileError("CasADi has no graphs that read tables by an index, as contact between bodies does")
         else:
             value[s.index] = table[s.op](*args)
     return value

@@ -2,6 +2,7 @@
 
 - `stage_types`: what a plan consists of: segments, angles, loops, and the slots between them;
 - `planner`: makes the plan of a function;
+- `draft`: a plan in the making, and the slots given away so far;
 - `fuse`: products join the sum that uses them, so that both round once;
 - `rolling`, `find_series`: which operations repeat themselves, and in which order;
 - `find_rows`: which operations do the same with neighbouring numbers;

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from kinloop.compiler.plan.stage_types import LoopNode, Operand, Operation
 
-BARRIERS = ("sin", "cos", "loop")  # operations that are stages of their own
+BARRIERS = ("sin", "cos", "loop", "table", "nearest")  # operations that are stages of their own, or wait for all
 _ALWAYS = -1
 
 
@@ -37,7 +37,7 @@ def find_gates(
     in_segments = {k for k, (op, _) in operations.items() if op not in BARRIERS and op != "pick"}
     for k in sorted(operations, reverse=True):
         args, loop = operations[k][1], loops.get(k)
-        own = gate.get(k, _ALWAYS) if k in in_segments else _ALWAYS
+        own = gate.get(k, _ALWAYS) if k in in_segments or operations[k][0] == "table" else _ALWAYS
         for i, x in enumerate(args):
             if loop is not None and loop.gate is not None and i >= loop.carried and i != loop.gate:
                 g = args[loop.gate]

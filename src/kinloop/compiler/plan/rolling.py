@@ -28,8 +28,8 @@ def roll(
     """An order of the same operations, and its spans that repeat themselves.
 
     Nothing changes where they are fewer than `large`. Where more than half of them would have to be written out, only
-    code beyond HUGE operations is rolled up, if `partly` allows it and that saves an eighth of it, and no pass is joined
-    with another.
+    code beyond HUGE operations is rolled up, if `partly` allows it and that saves an eighth of it, and no pass is
+    joined with another.
     """
     if len(order) < large:
         return order, []

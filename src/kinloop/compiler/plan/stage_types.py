@@ -4,7 +4,8 @@
 - `Angles`: the sine and cosine of many angles at once, as a loop;
 - `Repeat`: a rolled loop over a plan of its own;
 - `Series`: operations that are written once and run many times, each time on other slots and constants;
-- `Move`: slots that follow each other, copied to others that do.
+- `Move`: slots that follow each other, copied to others that do;
+- `Choose`: the numbers of the least of many values.
 
 A slot holds one value of W states side by side. The scratch array begins with the inputs, then the outputs.
 Nothing here depends on W or on the language the plan is written in.
@@ -12,7 +13,8 @@ Nothing here depends on W or on the language the plan is written in.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -31,6 +33,20 @@ class LoopNode(Protocol):
     rounds: int
     carried: int
     gate: int | None
+    shared: tuple[int, ...]
+    widths: tuple[int, ...]
+    left: int
+    cleared: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that is read by an index: `count` entries every `stride` slots from `at` on, or so many `constants`."""
+
+    count: int
+    at: int = 0
+    stride: int = 1
+    constants: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,7 +77,10 @@ class Angles:
 class Repeat:
     """`body`, with its slots from `base` on, `rounds` times; its outputs become its first inputs.
 
-    With a `gate`, the number of one of its inputs, it ends before a round in which that is zero in all states.
+    With a `gate`, the number of one of its inputs, it ends before a round in which that is zero in all states. Before
+    every round the slots of its row of each table (where that lies, how wide it is) become the body's last inputs;
+    after it the body's other outputs, `left` of them, go to their row of the table at `leaves`, in which
+    the columns `cleared` are zero before.
     """
 
     body: Plan
@@ -69,6 +88,24 @@ class Repeat:
     rounds: int
     carried: int
     gate: int | None
+    tables: tuple[tuple[int, int], ...] = ()
+    leaves: int = 0
+    left: int = 0
+    cleared: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Choose:
+    """The numbers of keys below zero, in order, into slots `out`...: of `count` keys from slot `at` on, `stride` apart.
+
+    Of more than `slots` of them the least; then comes how many there are. Slots for their keys follow.
+    """
+
+    at: int
+    count: int
+    stride: int
+    out: int
+    slots: int
 
 
 @dataclass(frozen=True)
@@ -113,7 +150,7 @@ class Series:
     constants: NDArray[np.float64]
 
 
-Stage = Segment | Angles | Repeat | Series | Move
+Stage = Segment | Angles | Repeat | Series | Move | Choose
 
 
 @dataclass(frozen=True)
@@ -128,3 +165,4 @@ class Plan:
     home: dict[int, int]  # the slot where a value waits for later segments
     stores: dict[int, tuple[int, ...]]  # every slot a value is written to when it is computed
     usual: frozenset[int] = frozenset()  # choices that mostly give the first of their two values
+    tables: Mapping[int, Table] = field(default_factory=dict)  # what operations "take" read from

@@ -1,4 +1,4 @@
-"""Contact with the ground, and the stops and dry friction of joints.
+"""Contact with the ground and between bodies, and the stops and dry friction of joints.
 
 - `ground`: what robots stand on: `Plane`, `HeightField`, and the protocol of both.
 - `candidates`: the points of a robot that may touch the ground.
@@ -11,4 +11,13 @@
 - `row_steps`: the impulse that one contact or joint takes while all others are held.
 - `shapes`: gap, point and normal of pairs of shapes: spheres, capsules, boxes, planes, ...
 - `solver`: impulses that meet the laws of contact: a projected Gauss-Seidel method.
+
+Contact of any two bodies, through a fixed number of slots:
+
+- `scene`: the shapes that may touch, and the pairs of them that count.
+- `near_pairs`: which of them are near, and where.
+- `moving_columns`: how every coordinate moves every body.
+- `contact_frame`: one contact of two bodies: its axes, rows, velocities.
+- `pair_contact`: the contact problem of one step for all slots.
+- `slot_solver`: the solver's sweeps over a table of contacts.
 """

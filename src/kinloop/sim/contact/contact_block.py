@@ -78,7 +78,7 @@ class Mobility(NamedTuple):
         size = (self.A[0, 0] + self.A[1, 1] + self.A[2, 2]) * self.inverse[0, 0]
         return sc.minimum(b, sc.maximum(b, 0.0) * (HEAVY / sc.maximum(size, HEAVY)))
 
-    def shared(self, x: Array, friction: float) -> Array:
+    def shared(self, x: Array, friction: Any) -> Array:
         """The impulse x as the smallest one in its cone that has the same effect.
 
         Where the normal velocity dictates a slip, a frictional impulse along it does what the normal one does.

@@ -109,6 +109,15 @@ class Contact:
         return steps_over(self.joints, tree, s, q, qd, end, end_qd, h)
 
     @property
+    def records(self) -> dict[str, tuple[int, ...]]:
+        """What a step can record, and its shape."""
+        n = len(self.candidates)
+        return {"contact_force": (n, 3), "gap": (n,), "residual": (1,), "joint_impulse": (len(self.joints),)}
+
+    crowds = False
+    """Whether there may be more contacts than it has room for."""
+
+    @property
     def rubs(self) -> bool:
         """Whether a joint has dry friction, which acts at all times."""
         return any(j.friction for j in self.joints)
@@ -138,33 +147,13 @@ class Contact:
         begin = self._memory(found, stops, touches, vain, jammed)
         forces = shared(contacts, found.contacts)
         change = response(tree, s.kin, s.art, found.w, s.soft)
-        factor = self._rebound(tree, s, q, v + bounce.when * (v_free - v), change, found.w, bounce)
-        factor = sc.where(vain, _harmless(contacts, paths, found, stops), factor)
+        factor = rebound(tree, s, q, v + bounce.when * (v_free - v), change, found.w, bounce)
+        factor = sc.where(vain, harmless(_power(contacts, paths, found, stops), found.w), factor)
         impulses, stops = ([x * factor for x in xs] for xs in (forces, stops))
         change = factor * change
-        v_there = v_free + change
         flying = _flying(impulses, paths)
-        # from the middle: h/2 v_next in flight, else h v_next from where the step began
-        gone = h * v_there - (0.5 * h) * v - drift
-        if bounce.hit is not False:
-            gone = gone - (h * bounce.when) * change
-        way = sc.where(flying, (0.5 * h) * v_there, gone)
-        v_next = turned_by(tree, v_there, way)
-        travel = sc.where(flying, (0.5 * h) * v_next, gone)
-        return Hit(v_next, travel, begin, flying, _records(touches, impulses, stops, found.residual, h))
-
-    def _rebound(
-        self, tree: ClusterTree, s: SmoothMotion, q: Array, v: Array, change: Array, w: Array, bounce: Bounce
-    ) -> Any:
-        """What to multiply inelastic impulses by, which `change` the velocities v at the touch, by (2)."""
-        if bounce.hit is False:
-            return 1.0
-
-        def kinetic(x: Array) -> Any:
-            return spanning_kinetic_energy(tree, q, spanning(tree, s.kin.embedding, x))
-
-        lost = kinetic(v) - kinetic(v + change)
-        return sc.minimum(1.0 + bounce.restitution, sc.maximum(1.0, 1.0 + 2.0 * lost / (w @ w + TINY)))
+        records = _records(touches, impulses, stops, found.residual, h)
+        return ended(tree, v, v_free, drift, change, bounce, flying, begin, records, h)
 
     def _rows(
         self, tree: ClusterTree, s: SmoothMotion, touches: list[Touch], before: list[Array], after: list[Array],
@@ -290,17 +279,50 @@ class Bounce(NamedTuple):
         return sc.where(self.hit, sc.minimum(-left / h, 0.0), bound)
 
 
-def _harmless(contacts: list[ContactRow], paths: list[JointPath], found: Impulses, stops: list[Any]) -> Any:
-    """What part to take of impulses that were looked for in vain: all, or as many as take most energy.
+def ended(
+    tree: ClusterTree, v: Array, v_free: Array, drift: Array, change: Array, bounce: Bounce, flying: Any,
+    memory: Array, records: dict[str, Any], h: Any,
+) -> Hit:  # fmt: skip
+    """Where a step leads in which impulses `change` the velocities; `flying` says that there are none."""
+    v_there = v_free + change
+    # from the middle: h/2 v_next in flight, else h v_next from where the step began
+    gone = h * v_there - (0.5 * h) * v - drift
+    if bounce.hit is not False:
+        gone = gone - (h * bounce.when) * change
+    way = sc.where(flying, (0.5 * h) * v_there, gone)
+    v_next = turned_by(tree, v_there, way)
+    travel = sc.where(flying, (0.5 * h) * v_next, gone)
+    return Hit(v_next, travel, memory, flying, records)
 
-    A part x of impulses lambda changes the energy by x lambda . u + x^2 / 2 |w|^2.
-    """
+
+def rebound(tree: ClusterTree, s: SmoothMotion, q: Array, v: Array, change: Array, w: Array, bounce: Bounce) -> Any:
+    """What to multiply inelastic impulses by, which `change` the velocities v at the touch, by (2)."""
+    if bounce.hit is False:
+        return 1.0
+
+    def kinetic(x: Array) -> Any:
+        return spanning_kinetic_energy(tree, q, spanning(tree, s.kin.embedding, x))
+
+    lost = kinetic(v) - kinetic(v + change)
+    return sc.minimum(1.0 + bounce.restitution, sc.maximum(1.0, 1.0 + 2.0 * lost / (w @ w + TINY)))
+
+
+def _power(contacts: list[ContactRow], paths: list[JointPath], found: Impulses, stops: list[Any]) -> Any:
+    """lambda . u: what impulses do at the free velocities [J]."""
     power: Any = 0.0
     for row, impulse in zip(contacts, found.contacts, strict=True):
         power = power + impulse @ row.u
     for path, stop in zip(paths, stops, strict=True):
         power = power + stop * path.rate
-    square = found.w @ found.w
+    return power
+
+
+def harmless(power: Any, w: Array) -> Any:
+    """What part to take of impulses that were looked for in vain: all, or as many as take most energy.
+
+    A part x of impulses lambda changes the energy by x lambda . u + x^2 / 2 |w|^2; `power` is lambda . u.
+    """
+    square = w @ w
     most = sc.maximum(-power, 0.0) / (square + TINY)
     return sc.where(power + 0.5 * square > 0.0, most, 1.0)
 

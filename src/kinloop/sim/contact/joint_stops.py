@@ -174,21 +174,40 @@ def solve_with_joints(
 
     `start` has the impulses to begin with, of contacts first.
     """
+    n = 3 * len(contacts)
+    rows = split_rows(joints, paths, tree, s, start[n:])
+    begin = np.concatenate([start[:n], rows.start])
+    found = solve_impulses(contacts, rows.dry, tree.nv, rounds, begin, rows.stops, True if rows.dry else touching)
+    return found, rows.in_order(found)
+
+
+class SplitRows(NamedTuple):
+    """Rows of joints with dry friction and impulses to begin with; those of mere stops; the order of all joints."""
+
+    dry: list[JointRow]
+    start: Array
+    stops: Stops | None
+    order: list[int]
+
+    def in_order(self, found: Any) -> list[Any]:
+        """The impulses of all joints, in their order."""
+        by_joint = dict(zip(self.order, [*found.joints, *found.stops], strict=True))
+        return [by_joint[k] for k in range(len(self.order))]
+
+
+def split_rows(
+    joints: list[JointLimit], paths: list[JointPath], tree: ClusterTree, s: SmoothMotion, start: Array
+) -> SplitRows:
+    """The rows of all joints; `start` has the impulses to begin with."""
 
     def row(k: int) -> JointRow:
         z, at = softened(s.soft, tree.nv, *Propagated.joint(tree, s.kin, s.art, joints[k].dof).row())
         return JointRow(z[0], at, *paths[k], bool(joints[k].friction))
 
-    n = 3 * len(contacts)
     dry = [k for k, j in enumerate(joints) if j.friction]
     free = [k for k, j in enumerate(joints) if not j.friction]
-    begin = np.concatenate([start[:n], start[[n + k for k in dry]]])
     near: Any = False
     for k in free:
         near = sc.logical_or(near, paths[k].near)
-    stops = Stops(near, [row(k) for k in free], start[[n + k for k in free]])
-    found = solve_impulses(
-        contacts, [row(k) for k in dry], tree.nv, rounds, begin, stops if free else None, True if dry else touching
-    )
-    by_joint = dict(zip(dry + free, [*found.joints, *found.stops], strict=True))
-    return found, [by_joint[k] for k in range(len(joints))]
+    stops = Stops(near, [row(k) for k in free], start[free])
+    return SplitRows([row(k) for k in dry], start[dry], stops if free else None, dry + free)

@@ -38,8 +38,17 @@ class Propagated(NamedTuple):
         """A unit force on one spanning coordinate."""
         k = next(c.index for c in tree if dof in c.dofs)
         row = tree.clusters[k].dofs.index(dof)
-        u = {k: kin.embedding[k].G[row].reshape(-1, 1)}
-        here: dict[int, Array] = {}
+        return Propagated._inward(tree, art, k, kin.embedding[k].G[row].reshape(-1, 1))
+
+    @staticmethod
+    def coordinate(tree: ClusterTree, kin: Motion, art: list[Articulated], k: int, within: int) -> Propagated:
+        """A unit force on one independent coordinate of cluster k."""
+        return Propagated._inward(tree, art, k, np.eye(tree.clusters[k].m)[:, within : within + 1])
+
+    @staticmethod
+    def _inward(tree: ClusterTree, art: list[Articulated], k: int, force: Array) -> Propagated:
+        """A generalised force on cluster k."""
+        u, here = {k: force}, dict[int, Array]()
         while art[k].cluster.parent >= 0:
             here = art[k].pass_on(here, u[k])
             a = art[art[k].cluster.parent]

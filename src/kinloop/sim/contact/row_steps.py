@@ -33,7 +33,7 @@ class ContactRow:
     at: list[int]
     u: Array
     b: Any
-    friction: float
+    friction: Any
     floats: bool = False
 
     @cached_property
@@ -83,13 +83,18 @@ class ContactPlan:
     """Where one contact's numbers lie among the given values, and its step."""
 
     def __init__(self, row: ContactRow, pack: Packer) -> None:
-        self.row, self.at, self.mu, self.moves = row, row.at, row.friction, row.mobility
+        self.row, self.at, self.moves = row, row.at, row.mobility
         A, B, free = self.moves.A, self.moves.inverse, self.moves.free
         self.z, self.u, self.b = pack.add(row.z), pack.add(row.u), pack.add(self.moves.lift(row.b))
         self.inverse = pack.add([B[0, 0], B[0, 1], B[0, 2], B[1, 1], B[1, 2], B[2, 2]])
         self.gains = pack.add([self.moves.gain, 1.0 / (self.moves.steep + TINY)])
         self.free = pack.add([] if self.moves.regular is True else [free[0, 0], free[0, 1], free[1, 1]])
         self.cross = pack.add([A[0, 0], A[1, 0], A[2, 0], self.moves.steep])
+        self.rough = pack.add([row.friction] if isinstance(row.friction, sc.Symbol) else [])
+
+    def friction(self, given: Any) -> Any:
+        """The coefficient of friction, a number or one of the given values."""
+        return given[self.rough][0] if isinstance(self.row.friction, sc.Symbol) else self.row.friction
 
     def begin(self, x: Array) -> Array:
         """An impulse to begin with: x without what has no say in the motion."""
@@ -103,7 +108,7 @@ class ContactPlan:
         """w, impulse and largest change after solving this contact's rows with all others held."""
         z = np.array(given[self.z]).reshape(3, len(self.at))
         u = np.array([_moved(a, row, w[self.at]) for a, row in zip(given[self.u], z, strict=True)])
-        b = given[self.b][0]
+        b, mu = given[self.b][0], self.friction(given)
         xx, xy, xz, yy, yz, zz = given[self.inverse]
         gain_n, gain_t = given[self.gains]
         A_nn, A_1n, A_2n, steep = given[self.cross]
@@ -111,22 +116,22 @@ class ContactPlan:
         stick = x - np.array(
             [xx * e + xy * u[1] + xz * u[2], xy * e + yy * u[1] + yz * u[2], xz * e + yz * u[1] + zz * u[2]]
         )
-        limit = self.mu * stick[0]
+        limit = mu * stick[0]
         inside = sc.logical_and(stick[0] >= 0.0, stick[1] * stick[1] + stick[2] * stick[2] <= limit * limit)
         n = sc.maximum(0.0, x[0] - gain_n * e)
         slip = self._free([u[k] + a * (n - x[0]) for k, a in ((1, A_1n), (2, A_2n))], given)
         t = [x[1] - gain_t * slip[0], x[2] - gain_t * slip[1]]
-        limit = self.mu * n
+        limit = mu * n
         length = sc.sqrt(t[0] * t[0] + t[1] * t[1])
         grips = length <= limit
         # on the cone in the direction found, with the normal impulse that this direction needs; for t of length 1
-        needs, least = A_nn * length + self.mu * (A_1n * t[0] + A_2n * t[1]), JAM * A_nn * length
+        needs, least = A_nn * length + mu * (A_1n * t[0] + A_2n * t[1]), JAM * A_nn * length
         short = b - (u[0] - (A_nn * x[0] + A_1n * x[1] + A_2n * x[2]))
         # where that would be too much at once, a part of the way there from the impulse that it has
         jams = needs < least
         short = sc.where(jams, length * short + x[0] * (least - needs), short)
         on_cone = sc.maximum(0.0, short) / (sc.where(jams, length * least, needs) + TINY)
-        pull = self.mu * on_cone
+        pull = mu * on_cone
         slide = [
             sc.where(grips, n, length * on_cone), sc.where(grips, t[0], pull * t[0]), sc.where(grips, t[1], pull * t[1])
         ]  # fmt: skip
@@ -139,17 +144,18 @@ class ContactPlan:
 
     def approach(self, w: Array, x: Array, given: Any, change: Any) -> tuple[Array, Array, Any]:
         """w, impulse and largest change after a small step (3) of this contact with all others held."""
+        mu = self.friction(given)
         z, (A_nn, _, _, steep) = np.array(given[self.z]).reshape(3, len(self.at)), given[self.cross]
         u = np.array([_moved(a, row, w[self.at]) for a, row in zip(given[self.u], z, strict=True)])
         slip = self._free(u[1:], given)
         far = A_nn + steep
         gain = 1.0 / (far + TINY)
-        n = x[0] - gain * (u[0] - given[self.b][0] + self.mu * sc.sqrt(slip @ slip))
+        n = x[0] - gain * (u[0] - given[self.b][0] + mu * sc.sqrt(slip @ slip))
         t = x[1:] - gain * slip
         length = sc.sqrt(t @ t)
-        inside, apart = length <= self.mu * n, self.mu * length <= -n
-        on_cone = sc.where(apart, 0.0, (n + self.mu * length) * (1.0 / (1.0 + self.mu * self.mu)))
-        pull = sc.where(inside, 1.0, self.mu * on_cone / (length + TINY))
+        inside, apart = length <= mu * n, mu * length <= -n
+        on_cone = sc.where(apart, 0.0, (n + mu * length) * (1.0 / (1.0 + mu * mu)))
+        pull = sc.where(inside, 1.0, mu * on_cone / (length + TINY))
         moves = sc.where(given[self.gains][0] > 0.0, 1.0, 0.0)
         step = moves * np.array([sc.where(inside, n, on_cone), *(pull * t)]) - x
         w = w.copy()

@@ -80,6 +80,11 @@ class Linearizer:
             names = ", ".join(repr(engine.system.drive.motors[k].joint) for k in engine.system.drive.states)
             raise MethodError(f"steps with activations have no derivatives ({names}); give motors=[...]")
         self.engine, self.method = engine, method
+        if engine.system.contact and engine.system.contact.crowds:
+            raise MethodError(
+                "steps with contact between bodies (collisions=...) have no derivatives; linearize takes contact of "
+                "points with a ground (contacts=...)"
+            )
         self._directional: dict[tuple[str, ...], Any] = {}
         self.recursive_serves = serves(engine.robot.tree, engine.system, method)
 

@@ -1,0 +1,181 @@
+"""A plan in the making: what is known of every value of a function, and the slots that were given away so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from kinloop.compiler.plan.gates import find_gates
+from kinloop.compiler.plan.lifetimes import last_uses, share_slots
+from kinloop.compiler.plan.orders import Row
+from kinloop.compiler.plan.patterns import Laps, make_series
+from kinloop.compiler.plan.stage_types import LoopNode, Operand, Operation, Plan, Segment, Stage, Table
+from kinloop.scalar import Function, Symbol
+from kinloop.scalar.elementary import CHOICES, USUAL
+from kinloop.scalar.symbol import constant_value
+
+Places = tuple[int, ...] | None
+"""The slots of what a loop's body shares with its surroundings; None where it shares nothing."""
+
+
+def _operand(x: Any) -> Operand:
+    if isinstance(x, Symbol):
+        return constant_value(x) if x.op == "const" else x.index
+    return float(x)
+
+
+@dataclass
+class Draft:
+    """A plan in the making."""
+
+    n_in: int
+    outputs: list[Operand]
+    operations: dict[int, Operation]
+    loops: dict[int, LoopNode]
+    picks: dict[int, int]
+    home: dict[int, int]
+    usual: frozenset[int]
+    tables: dict[int, Table]
+    size: int
+    stores: dict[int, list[int]] = field(default_factory=dict)
+    pending: list[tuple[Operand, int]] = field(default_factory=list)
+    stages: list[Stage | Laps] = field(default_factory=list)
+    made: set[int] = field(default_factory=set)
+    gates: dict[int, int] = field(default_factory=dict)  # the value that says whether a value is needed
+    gate_slots: dict[int, int] = field(default_factory=dict)
+    settled: dict[tuple[Operand, ...], int] = field(default_factory=dict)  # where values lie side by side
+    waiting: dict[int, Row] = field(default_factory=dict)  # values that wait side by side
+
+    @classmethod
+    def read(cls, function: Function, shared: Places) -> Draft:
+        """Symbols to numbered operations; the input "shared" lies in the slots `shared`, if not among the others."""
+        start, n_in = {}, 0
+        for name, size in function.inputs.items():
+            apart = name == "shared" and shared is not None
+            start[name] = n_in
+            n_in += 0 if apart else size
+        operations: dict[int, Operation] = {}
+        loops, picks, home = {}, {}, {}
+        tables: dict[int, Table] = {}
+        usual = frozenset(s.index for s in function.nodes if s.op in CHOICES and s.payload == USUAL)
+        for s in function.nodes:
+            if s.op == "input":
+                name, k = s.payload
+                home[s.index] = shared[k] if name == "shared" and shared is not None else start[name] + k
+            elif s.op == "table" and all(a.op == "const" for a in s.args):
+                tables[s.index] = Table(len(s.args), constants=tuple(constant_value(a) for a in s.args))
+                home[s.index] = 0  # nothing computes it, and nothing looks for it there
+            elif s.op != "const":
+                operations[s.index] = (s.op, tuple([_operand(a) for a in s.args]))
+                if s.op == "loop":
+                    loops[s.index] = s.payload
+                elif s.op in ("pick", "nearest"):
+                    picks[s.index] = s.payload if s.op == "pick" else s.payload.slots
+        outputs = [_operand(x) for out in function.outputs.values() for x in out.flat]
+        return cls(n_in, outputs, operations, loops, picks, home, usual, tables, n_in + len(outputs))
+
+    def reserve(self, count: int = 1) -> int:
+        """The first of `count` new slots."""
+        self.size += count
+        return self.size - count
+
+    def feed(self, x: Operand, slot: int) -> None:
+        """Have `x` in `slot` in time: stored when computed, or copied by the next segment."""
+        if isinstance(x, int) and x not in self.home:
+            self.stores.setdefault(x, []).append(slot)
+        else:
+            self.pending.append((x, slot))
+
+    def settle(self, values: Sequence[Operand]) -> int:
+        """The first of the slots in which values lie side by side: where they do already, or will in time."""
+        at = [self.home.get(x) if isinstance(x, int) else None for x in values]
+        if at and at[0] is not None and at == list(range(at[0], at[0] + len(at))):
+            return at[0]
+        key = tuple(values)
+        if key not in self.settled:
+            self.settled[key] = self.reserve(len(values))
+            for k, x in enumerate(values):
+                self.feed(x, self.settled[key] + k)
+        return self.settled[key]
+
+    def table(self, values: Sequence[Operand]) -> Table:
+        """Values that are read by an index: where they lie evenly already, or side by side in slots of their own."""
+        at = [self.home.get(x) if isinstance(x, int) else None for x in values]
+        if None not in at and len(at) > 1:
+            steps = {b - a for a, b in pairwise(at) if a is not None and b is not None}
+            if len(steps) == 1 and (step := steps.pop()) > 0:
+                return Table(len(values), at[0] or 0, step)
+        return Table(len(values), self.settle(values))
+
+    def open_gates(self) -> None:
+        """Find what may be left out, and have the values that decide it in slots."""
+        self.gates = find_gates(self.operations, self.loops, self.outputs)
+        for g in dict.fromkeys(self.gates.values()):
+            self.gate_slots[g] = self.reserve()
+            self.feed(g, self.gate_slots[g])
+
+    def finish(self) -> Plan:
+        """Give slots to the values that outlive their piece of code."""
+        last = self._copied_later()
+        last |= last_uses(self.stages, self.operations)
+        outputs = range(self.n_in, self.n_in + len(self.outputs))
+        settled: dict[int, int] = {}
+        for stage in self.stages:
+            if isinstance(stage, Laps):
+                settled |= self._records(stage, last)
+        # A value that is also an output can wait in its output slot, where laps do not look for it.
+        seen = self._seen_by_laps()
+        there = {v: self.stores[v][0] for v in last if v in self.stores and seen.isdisjoint(self._row(v))}
+        there = {v: slot for v, slot in there.items() if slot in outputs and self._in_row(v)}
+        for v, slot in share_slots(self.stages, last, settled | there, self.waiting, self.reserve).items():
+            self.home[v] = slot
+            if v not in there:
+                self.stores.setdefault(v, []).insert(0, slot)
+        stores = {v: tuple(slots) for v, slots in self.stores.items()}
+        stages = [
+            make_series(stage, self.operations, self.home, stores, outputs) if isinstance(stage, Laps) else stage
+            for stage in self.stages
+        ]
+        sizes = self.n_in, len(self.outputs), self.size
+        return Plan(*sizes, tuple(stages), self.operations, self.home, stores, self.usual, self.tables)
+
+    def _row(self, v: int) -> Row:
+        """The values that `v` waits with, and itself."""
+        return self.waiting.get(v, (v,))
+
+    def _in_row(self, v: int) -> bool:
+        """Whether the first stores of the values that `v` waits with follow each other."""
+        row = self._row(v)
+        starts = [self.stores.get(x, [-1])[0] for x in row]
+        return starts == list(range(starts[0], starts[0] + len(row)))
+
+    def _seen_by_laps(self) -> set[Operand]:
+        """The values that laps make or use."""
+        made = {v for stage in self.stages if isinstance(stage, Laps) for row in stage.rows for v in row}
+        return made.union(*(self.operations[v][1] for v in made))
+
+    def _records(self, laps: Laps, last: dict[int, int]) -> dict[int, int]:
+        """Slots for values that outlive their lap, side by side for each lap."""
+        places = laps.waiting(last)
+        base = self.reserve(len(places) * len(laps.rows))
+        return {row[k]: base + n * len(places) + i for n, row in enumerate(laps.rows) for i, k in enumerate(places)}
+
+    def _copied_later(self) -> dict[int, int]:
+        """Stores that not all laps do become copies behind them; the values that wait for it, and until when."""
+        outputs = range(self.n_in, self.n_in + len(self.outputs))
+        last: dict[int, int] = {}
+        stages: list[Stage | Laps] = []
+        for stage in self.stages:
+            stages.append(stage)
+            copies: list[tuple[Operand, int]] = []
+            for column in zip(*stage.rows, strict=True) if isinstance(stage, Laps) else ():
+                kinds = {tuple(slot in outputs for slot in self.stores.get(v, ())) for v in column}
+                if len(kinds) > 1:
+                    copies += [(v, slot) for v in column for slot in self.stores.pop(v, ())]
+            if copies:
+                stages.append(Segment((), tuple(copies)))
+                last |= {v: len(stages) - 1 for v, _ in copies if isinstance(v, int)}
+        self.stages = stages
+        return last

@@ -1,0 +1,80 @@
+"""The contact that a user asked for: points on a ground, or all shapes of a scene, with the stops of joints."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kinloop.errors import MethodError
+from kinloop.robot import Robot
+from kinloop.sim.actuators import Drive
+from kinloop.sim.contact.candidates import ContactPoint, can_move, find_candidates
+from kinloop.sim.contact.ground import Ground
+from kinloop.sim.contact.impact import Contact
+from kinloop.sim.contact.joint_stops import JointLimit, joint_limits
+from kinloop.sim.contact.pair_contact import PairContact
+from kinloop.sim.contact.scene import Collisions, make_scene
+from kinloop.sim.integrators import INTEGRATORS
+from kinloop.sim.integrators.integrator import Integrator
+
+SHOWN = 5
+"""Names that a warning lists."""
+
+LEVEL = 3
+"""From a warning here to the line that made the simulator."""
+
+
+class Asked(NamedTuple):
+    """What a simulator was told about contact; `limits`: whether stops and dry friction of joints act."""
+
+    robot: Robot
+    drive: Drive
+    method: Integrator
+    ground: Ground | None
+    limits: bool
+    iterations: int
+
+    @property
+    def _joints(self) -> list[JointLimit]:
+        return joint_limits(self.robot.tree, self.drive) if self.limits else []
+
+    @property
+    def _able(self) -> str:
+        """The integrators that have contact, in words."""
+        return " or ".join(repr(name) for name, kind in INTEGRATORS.items() if kind.has_contact)
+
+    def points(self, contacts: Sequence[ContactPoint | str] | None) -> Contact | None:
+        """Contact of points with the ground, and stops; None where there is neither."""
+        candidates = find_candidates(self.robot, contacts) if self.ground is not None else []
+        moving = [c for c in candidates if can_move(self.robot.tree, c.body)]
+        joints, name = self._joints, self.method.name
+        if candidates and not self.method.has_contact:
+            raise MethodError(f"contact needs integrator={self._able}, received {name!r}")
+        if len(moving) < len(candidates):
+            names = listed([c.name for c in candidates if not can_move(self.robot.tree, c.body)])
+            warnings.warn(f"contacts on bodies that cannot move are left out: {names}", stacklevel=LEVEL)
+        if joints and not self.method.has_contact:
+            names = listed([self.robot.tree.top.coordinates[j.dof] for j in joints])
+            warnings.warn(
+                f"integrator {name!r} ignores the stops and the dry friction of {names}; "
+                f"integrator={self._able} minds them, limits=False says that they are not meant",
+                stacklevel=LEVEL,
+            )
+            return None
+        return Contact(self.ground, moving, joints, self.iterations) if moving or joints else None
+
+    def collisions(self, asked: Collisions | bool, contacts: Sequence[ContactPoint | str] | None) -> Contact:
+        """Contact between all shapes of the scene."""
+        if not self.method.has_contact:
+            raise MethodError(f"collisions need integrator={self._able}, received {self.method.name!r}")
+        if contacts is not None:
+            raise MethodError("give either contacts=, points that touch a ground, or collisions=, all shapes, not both")
+        options = asked if isinstance(asked, Collisions) else Collisions()
+        return PairContact(self.robot.tree, make_scene(self.robot, options, self.ground), self._joints, self.iterations)
+
+
+def listed(names: Sequence[str]) -> str:
+    """A few names, and how many more there are."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(map(repr, names[:SHOWN])) + more

@@ -1,0 +1,96 @@
+"""Which shapes are near each other, and where: bounding spheres of all pairs, then the pairs that are left, one by one.
+
+Pairs of the same two kinds are looked at together. The centres of all of them are compared in straight-line code; the
+numbers of those that are near fill a fixed number of slots (`scalar.nearest`), and a loop over the slots finds the
+points where the shapes of each are next to each other (`shapes`), with poses and sizes read from tables. A pair is near
+if it may touch within the step, however its bodies turn.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.scalar import Array
+from kinloop.sim.contact.scene import PairClass, Scene, Shape, Touching
+from kinloop.sim.contact.shapes import PAIRS
+from kinloop.spatial import Transform
+
+POINT = 9
+"""Numbers of a point of contact: its key, gap, position and normal, and the number of its pair."""
+
+
+class Near(NamedTuple):
+    """Points where shapes are next to each other, a row each: key, gap [m], point and normal in the world, pair.
+
+    The key is below zero where they may touch in this step. `missed` is how many pairs were near and had no slot.
+    """
+
+    points: Array
+    missed: Any
+
+
+def near_points(scene: Scene, poses: list[Transform], speeds: list[Any], h: Any, nearby: float) -> Near:
+    """Points of all pairs that may touch within a step; `poses` and `speeds` [m/s] are those of the shapes."""
+    table = np.array([[*pose.p, *pose.R.flat, speed] for pose, speed in zip(poses, speeds, strict=True)], dtype=object)
+    rows: list[Array] = []
+    missed: Any = 0.0
+    first = 0
+    for group in scene.classes:
+        keys = [_key(scene.shapes, poses, speeds, pair, h, nearby) for pair in group.pairs]
+        slots = min(len(keys), scene.options.pairs)
+        chosen, count = sc.nearest(keys, slots)
+        if slots < len(keys):
+            missed = missed + sc.maximum(count - float(slots), 0.0)
+        body, keys_at = (
+            _looked_at(group, scene.shapes, first, nearby),
+            range(0, POINT * PAIRS[group.kinds].points, POINT),
+        )
+        _, found = sc.scan(
+            body, [], chosen.reshape(-1, 1), [table.ravel(), [h]], sc.minimum(count, float(slots)), 1, keys_at
+        )
+        rows.append(found.reshape(-1, POINT))
+        first += len(keys)
+    return Near(np.concatenate(rows), missed)
+
+
+def _key(shapes: list[Shape], poses: list[Transform], speeds: list[Any], pair: Touching, h: Any, nearby: float) -> Any:
+    """Below zero where the bounding spheres of two shapes may meet in the step; of a box the box itself."""
+    i, j = pair.a, pair.b
+    a, b = shapes[i], shapes[j]
+    reach = h * (nearby + speeds[i] + speeds[j]) + pair.margin
+    offset = poses[i].p - poses[j].p
+    if b.kind == "plane":
+        return poses[j].R[:, 2] @ offset - (a.bound + reach)
+    if b.kind == "box":  # often long: the sphere about a, and the box itself
+        offset = poses[j].R.T @ offset
+        offset = np.array([sc.maximum(sc.abs(x) - 0.5 * size, 0.0) for x, size in zip(offset, b.size, strict=True)])
+    reach = reach + (a.bound if b.kind == "box" else a.bound + b.bound)
+    return offset @ offset - reach * reach
+
+
+def _looked_at(group: PairClass, shapes: list[Shape], first: int, nearby: float) -> Any:
+    """The points of one pair, whose number within its kind is in its slot, as a body of `scalar.scan`."""
+    sides = [[pair.a for pair in group.pairs], [pair.b for pair in group.pairs]]
+    places = [np.array(side, dtype=float) for side in sides]
+    sizes = [np.array([shapes[k].size for k in side]) for side in sides]
+    margins, collide = np.array([pair.margin for pair in group.pairs]), PAIRS[group.kinds].collide
+
+    def body(carry: Any, row: Any, shared: Any) -> tuple[list[Any], list[Any]]:
+        table, h = np.array(shared[:-1]).reshape(len(shapes), -1), shared[-1]
+        given: list[Any] = []
+        speed: Any = 0.0
+        for side in (0, 1):
+            one = sc.take(table, sc.take(places[side], row[0]))
+            given += [sc.take(sizes[side], row[0]), Transform(one[3:12].reshape(3, 3), one[:3])]
+            speed = speed + one[12]
+        reach, margin = h * (nearby + speed), sc.take(margins, row[0])
+        left: list[Any] = []
+        for p in collide(*given):
+            gap = p.gap - margin
+            left += [gap - reach, gap, *p.point, *p.normal, row[0] + float(first)]
+        return [], left
+
+    return body

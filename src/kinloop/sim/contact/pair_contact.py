@@ -1,0 +1,206 @@
+"""Contact of any two bodies: the contact problem of a step for points that are found while a kernel runs.
+
+What `impact` says of gaps, bounds and restitution holds here too. Points that are near (`near_pairs`) fill a fixed
+number of slots, and everything that belongs to one contact is done in loops over the slots: its axes, Jacobian,
+velocities and rows z (`contact_frame`), what the solver needs (`slot_solver`), and the forces in the end. Impulses of
+the step before are found again by the pair and the place they belong to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.clusters import ClusterTree
+from kinloop.scalar import Array
+from kinloop.sim.contact.contact_block import Mobility
+from kinloop.sim.contact.contact_frame import ContactMotion, Tables, measured
+from kinloop.sim.contact.impact import JAMMED, NEARBY, Bounce, Contact, Hit, ended, harmless, rebound
+from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, split_rows
+from kinloop.sim.contact.moving_columns import Columns
+from kinloop.sim.contact.near_pairs import near_points
+from kinloop.sim.contact.propagation import response
+from kinloop.sim.contact.row_steps import ContactPlan, ContactRow, Packer
+from kinloop.sim.contact.scene import Scene
+from kinloop.sim.contact.slot_solver import USUAL, Found, Slots, solve_slots
+from kinloop.sim.contact.touch import gravity_of, lowest_rate
+from kinloop.sim.smooth_motion import SmoothMotion
+from kinloop.spatial import Transform
+
+PLACE = 7
+"""Numbers of a contact that a step hands on: where it is, one more than the number of its pair, its impulse."""
+
+EMPTY = 1e30
+"""The gap of a slot without a contact [m]."""
+
+
+class PairContact(Contact):
+    """Contacts of all bodies of a scene with each other, and the stops and dry friction of joints."""
+
+    crowds = True
+
+    def __init__(self, tree: ClusterTree, scene: Scene, joints: list[JointLimit], rounds: int) -> None:
+        super().__init__(None, [], joints, rounds)
+        self.scene, self.slots = scene, scene.options.contacts
+        self.bodies = tuple(sorted({s.body for s in scene.shapes if s.body >= 0}))
+        self.columns = Columns(tree, self.bodies)
+
+    @property
+    def memory_size(self) -> int:
+        """Numbers that a step hands to the next: impulses, whose and where; those of joints; whether there is a jam."""
+        return PLACE * self.slots + len(self.joints) + 1
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What kernels depend on."""
+        return "pairs", self.scene.key, tuple(tuple(j) for j in self.joints), self.rounds
+
+    @property
+    def records(self) -> dict[str, tuple[int, ...]]:
+        """What a step can record, and its shape."""
+        n = self.slots
+        shapes: dict[str, tuple[int, ...]] = {"contact_force": (n, 3), "contact_point": (n, 3), "gap": (n,)}
+        return shapes | {"contact_pair": (n,), "residual": (1,), "joint_impulse": (len(self.joints),)}
+
+    def __call__(
+        self, tree: ClusterTree, s: SmoothMotion, q: Array, v: Array, v_free: Array, drift: Array, memory: Array, h: Any
+    ) -> Hit:
+        """Impulses at the middle q of a step that leads from v to v_free without them; `memory` of the step before."""
+        jammed = memory[-1] > 0.0
+        tables, near, missed = self._tables(tree, s, v, v_free, drift, memory, h)
+        chosen, count = sc.nearest(list(near[:, 0]), self.slots)
+        missed = missed + sc.maximum(count - float(self.slots), 0.0)
+        count = sc.minimum(count, float(self.slots))
+        carry, rows = sc.scan(
+            tables.contact, [False, 1.0, False], chosen.reshape(-1, 1), tables.groups, count, USUAL, range(-5, 0)
+        )
+        bounce = self._first_hit(carry)
+        slots = self._slots(tree, rows, count, bounce, jammed, h)
+        paths = [p.allowing_rest(jammed) for p in joint_paths(self.joints, tree, s, q, v, v_free, drift, h)]
+        found, stops = self._solve(tree, s, slots, paths, memory[PLACE * self.slots : -1], count > 0.0)
+        vain = found.residual > JAMMED
+        power, presses, forces, begin = self._read(tree.nv, rows, slots, found, count)
+        change = response(tree, s.kin, s.art, found.w)
+        factor = rebound(tree, s, q, v + bounce.when * (v_free - v), change, found.w, bounce)
+        for path, stop in zip(paths, stops, strict=True):
+            power = power + stop * path.rate
+        factor = sc.where(vain, harmless(power, found.w), factor)
+        flying = sc.logical_not(presses)
+        for p in paths:
+            flying = sc.logical_and(flying, p.inside)
+        kept = self._handed_on(begin, rows, stops, vain, sc.logical_and(jammed, carry[2]))
+        records = self._records(rows, count, factor * forces, [factor * x for x in stops], found.residual, missed, h)
+        return ended(tree, v, v_free, drift, factor * change, bounce, flying, kept, records, h)
+
+    def _tables(
+        self, tree: ClusterTree, s: SmoothMotion, v: Array, v_free: Array, drift: Array, memory: Array, h: Any
+    ) -> tuple[Tables, Array, Any]:
+        """What all contacts share, the points that are near, and how many pairs there was no room for."""
+        poses = _poses(tree, s, {c.body for c in self.columns.columns} | set(self.bodies))
+        shapes, speeds, at = [], [], _speeds(tree, s, poses)
+        for shape in self.scene.shapes:
+            pose = poses[shape.body].then(shape.placement) if shape.body >= 0 else shape.placement
+            shapes.append(pose)
+            reach = float(np.linalg.norm(shape.placement.p)) + (0.0 if shape.kind == "plane" else shape.bound)
+            speeds.append(at[shape.body][0] + reach * at[shape.body][1] if shape.body >= 0 else 0.0)
+        near = near_points(self.scene, shapes, speeds, h, NEARBY)
+        before = np.asarray(memory[: PLACE * self.slots]).reshape(self.slots, PLACE)
+        motion = ContactMotion(v, v_free, drift, h)
+        return Tables(tree, s, self.scene, self.bodies, self.columns, poses, motion, near.points, before), *near
+
+    def _first_hit(self, carry: Any) -> Bounce:
+        """Restitution in force, by whether something hits and when first."""
+        e = self.scene.options.restitution
+        if not e:
+            return Bounce(0.0, 0.0, False)
+        hit, when, _ = carry
+        return Bounce(sc.where(hit, e, 0.0), sc.where(hit, when, 0.0), hit)
+
+    def _slots(self, tree: ClusterTree, rows: Array, count: Any, bounce: Bounce, jammed: Any, h: Any) -> Slots:
+        """The contacts as the solver takes them."""
+        n, gravity, plans = tree.nv, gravity_of(tree.top), list[ContactPlan]()
+
+        def body(carry: Any, row: Any, shared: Any) -> tuple[Any, Any]:
+            m = measured(row, n)
+            hits = Bounce(0.0, shared[2], shared[3]) if bounce.hit is not False else bounce
+            bound = hits.bound(lowest_rate(gravity, m.gap, shared[1]), m.gap, m.before, m.after, shared[1])
+            bound = sc.where(shared[0], sc.minimum(bound, 0.0), bound)
+            contact = ContactRow(m.z, list(range(n)), hits.at(m.before, m.after), bound, m.friction)
+            pack = Packer()
+            plan = ContactPlan(contact, pack)
+            plans.append(plan)
+            x = plan.begin(m.start)
+            w, energy = np.array(carry[:-1]) + x @ m.z, carry[-1] + plan.energy(x)
+            return [*w, energy], [*pack.values, *x]
+
+        shared = jammed, h, bounce.when, bounce.hit
+        end, table = sc.scan(body, [0.0] * (n + 1), rows, shared, count, USUAL, range(-3, 0))
+        return Slots(plans[-1], table, count, table[:, -3:], end[:-1], end[-1])
+
+    def _solve(
+        self, tree: ClusterTree, s: SmoothMotion, slots: Slots, paths: list[JointPath], start: Array, touching: Any
+    ) -> tuple[Found, list[Any]]:
+        """Impulses of contacts and joints, and those of all joints in order."""
+        rows = split_rows(self.joints, paths, tree, s, start)
+        found = solve_slots(slots, rows.dry, rows.start, rows.stops, self.rounds, True if rows.dry else touching)
+        return found, rows.in_order(found)
+
+    def _read(self, n: int, rows: Array, slots: Slots, found: Found, count: Any) -> tuple[Any, Any, Array, Array]:
+        """Power at free velocities, whether something presses, impulses in the world: the smallest, and as found."""
+        plan = slots.plan
+        assert plan is not None, "rows of a table have a plan"
+
+        def body(carry: Any, row: Any, shared: Any) -> tuple[Any, Any]:
+            own = rows.shape[1]
+            m, given, x = measured(row[:own], n), row[own:-3], np.array(row[-3:])
+            least = Mobility.of(m.z).shared(x, m.friction)
+            power = carry[0] + x @ np.array(given[plan.u])
+            return [power, sc.logical_or(carry[1], x[0] > 0.0)], [*(m.axes @ least), *(m.axes @ x)]
+
+        tables = [rows, slots.table, found.contacts]
+        (power, presses), left = sc.scan(body, [0.0, False], tables, (), count, USUAL)
+        return power, presses, left[:, :3], left[:, 3:]
+
+    def _handed_on(self, begin: Array, rows: Array, stops: list[Any], vain: Any, still: Any) -> Array:
+        """What the next step begins with: these impulses and whose they are, unless the solver looked in vain."""
+        named = np.concatenate([rows[:, -5:-2], rows[:, -1:], begin], axis=1)
+        kept = [sc.where(vain, 0.0, x) for x in (*named.flat, *stops)]
+        return np.array([*kept, sc.where(sc.logical_or(vain, still), 1.0, 0.0)], dtype=object)
+
+    def _records(
+        self, rows: Array, count: Any, impulses: Array, stops: list[Any], residual: Any, missed: Any, h: Any
+    ) -> dict[str, Any]:
+        """What can be recorded of all slots: the force on the first body of a pair, where, the gap, and which pair."""
+        there = [float(k) < count for k in range(self.slots)]
+        empty = {"gap": EMPTY, "contact_pair": -1.0}
+        named = {"gap": rows[:, -2], "contact_pair": rows[:, -1] - 1.0}
+        out = {
+            name: np.array([sc.where(t, x, empty[name]) for t, x in zip(there, values, strict=True)])
+            for name, values in named.items()
+        }
+        points = rows[:, -5:-2]
+        return out | {
+            "contact_force": impulses * (1.0 / h),
+            "contact_point": points,
+            "joint_impulse": np.array(stops),
+            "residual": np.array([residual]),
+            "missed": np.array([missed]),
+        }
+
+
+def _poses(tree: ClusterTree, s: SmoothMotion, bodies: set[int]) -> dict[int, Transform]:
+    """Poses in the world of some bodies and of all that carry them."""
+    poses: dict[int, Transform] = {}
+    for b in sorted(bodies):
+        for i in tree.top.support(b):
+            if i not in poses:
+                parent = tree.top.parent[i]
+                poses[i] = s.kin.T[i] if parent < 0 else poses[parent].then(s.kin.T[i])
+    return poses
+
+
+def _speeds(tree: ClusterTree, s: SmoothMotion, poses: dict[int, Transform]) -> dict[int, tuple[Any, Any]]:
+    """How fast the origins of bodies move [m/s], and how fast they turn [rad/s]."""
+    return {i: (sc.sqrt(s.kin.v[i][3:] @ s.kin.v[i][3:]), sc.sqrt(s.kin.v[i][:3] @ s.kin.v[i][:3])) for i in poses}

@@ -1,0 +1,96 @@
+"""Which shapes of a scene may touch, and how rough they are: MuJoCo's rules."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+
+import pytest
+
+from kinloop.errors import MethodError
+from kinloop.model import Builder, ContactPair, ContactRules, ExcludedLinks, Geometry, Surface
+from kinloop.robot import Robot
+from kinloop.sim import Collisions, HeightField, Plane
+from kinloop.sim.contact.scene import make_scene
+
+
+def ball(name: str, **surface):
+    return Geometry("sphere", (0.1,), name=name, surface=Surface(**surface))
+
+
+def chain(surfaces, rules=None, world=()):
+    """A chain of three bodies on a free base, a ball each."""
+    b = Builder("chain")
+    for k, s in enumerate(surfaces):
+        b.body(f"b{k}", f"b{k - 1}" if k else "world", mass=1, inertia=(1, 1, 1), joint="revolute" if k else "free",
+               **({"axis": "x"} if k else {}), geometry=(ball(f"g{k}", **s),))  # fmt: skip
+    b.world_geometry += list(world)
+    return Robot(dataclasses.replace(b.mechanism(), contact_rules=rules or ContactRules()))
+
+
+def pairs(robot, ground=None, **options):
+    scene = make_scene(robot, Collisions(**options), ground)
+    return {frozenset(names): pair for names, pair in zip(scene.pair_names, scene.pairs, strict=True)}
+
+
+def names(found):
+    return {"".join(sorted(x)) for x in found}
+
+
+def test_parents_do_not_touch_their_children_unless_the_model_lets_them():
+    assert names(pairs(chain([{}] * 3))) == {"g0g2"}
+    assert names(pairs(chain([{}] * 3, ContactRules(filter_parents=False)))) == {"g0g1", "g0g2", "g1g2"}
+
+
+def test_bits_exclusions_and_listed_pairs():
+    free = ContactRules(filter_parents=False)
+    assert names(pairs(chain([{"contype": 2, "conaffinity": 0}, {}, {"conaffinity": 3}], free))) == {"g0g2", "g1g2"}
+    rules = ContactRules((ExcludedLinks("b0", "b2"),), filter_parents=False)
+    assert names(pairs(chain([{}] * 3, rules))) == {"g0g1", "g1g2"}
+    assert names(pairs(chain([{}] * 3, free), exclude=(("b1", "b0"),))) == {"g0g2", "g1g2"}
+    listed = ContactRules(pairs=(ContactPair("p", "g0", "g1", (0.3, 0.3, 0, 0, 0)),))
+    found = pairs(chain([{}] * 3, listed))
+    assert names(found) == {"g0g1", "g0g2"} and found[frozenset(("g0", "g1"))].friction == 0.3
+
+
+def test_friction_is_the_larger_or_that_of_the_higher_priority():
+    one, two = {"friction": (0.2, 0, 0), "margin": 0.01}, {"friction": (0.7, 0, 0), "gap": 0.004}
+    (found,) = pairs(chain([one, {}, two])).values()
+    assert found.friction == 0.7 and found.margin == pytest.approx(0.006)
+    (found,) = pairs(chain([one | {"priority": 1}, {}, two])).values()
+    assert found.friction == 0.2
+    (found,) = pairs(chain([one | {"condim": 1}, {}, two | {"condim": 1}])).values()
+    assert found.friction == 0.0
+
+
+def test_the_world_touches_what_moves_and_the_ground_may_be_a_plane():
+    robot = chain([{}] * 3, world=(Geometry("box", (1, 1, 1), name="table"), Geometry("box", (1, 1, 1), name="step")))
+    assert names(pairs(robot)) == {"g0g2", *(f"g{k}{x}" for k in range(3) for x in ("step", "table"))}
+    assert len(pairs(robot, Plane(0.5))) == 10
+    with pytest.raises(MethodError, match="HeightField"):
+        pairs(robot, HeightField(lambda x, y: 0.0 * x))
+
+
+def test_what_is_not_computed_is_named():
+    b = Builder("two")
+    for k, kind in enumerate(("ellipsoid", "sphere")):
+        size = (0.1, 0.2, 0.3) if kind == "ellipsoid" else (0.1,)
+        shape = Geometry(kind, size, name=f"g{k}", surface=Surface(condim=6))
+        b.body(f"b{k}", mass=1, inertia=(1, 1, 1), joint="free", geometry=(shape,))
+    with pytest.warns(UserWarning) as said:
+        make_scene(b.build(), Collisions(), Plane())
+    words = [str(w.message) for w in said]
+    assert any("ellipsoid and sphere ('g0' and 'g1')" in w for w in words) and any("condim 4 and 6" in w for w in words)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make_scene(chain([{}] * 3), Collisions(), Plane())
+
+
+def test_what_makes_no_sense_is_refused():
+    robot = chain([{}] * 3)
+    with pytest.raises(MethodError, match="no body"):
+        pairs(robot, exclude=(("b0", "nobody"),))
+    with pytest.raises(MethodError, match="no two shapes"):
+        pairs(chain([{"contype": 0, "conaffinity": 0}] * 3))
+    with pytest.raises(MethodError, match="switches contact off"):
+        pairs(chain([{}] * 3, ContactRules(enabled=False)))
