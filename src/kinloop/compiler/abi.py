@@ -12,7 +12,7 @@ import enum
 LIBM = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log")
 PYTHON = (
     "PyObject_Vectorcall", "PyTuple_New", "PyTuple_Pack", "PyTuple_GetItem", "PyTuple_SetItem", "Py_IncRef",
-    "Py_DecRef", "PyMem_RawMalloc", "PyMem_RawFree",
+    "Py_DecRef", "PyMem_RawMalloc", "PyMem_RawFree", "PyTuple_Size", "PyEval_SaveThread", "PyEval_RestoreThread",
 )  # fmt: skip
 
 TYPE, DATA, NDIM, DIMENSIONS, DESCR, FLAGS = 8, 16, 24, 32, 56, 64  # offsets in a PyArrayObject

@@ -26,9 +26,9 @@ OUTPUT = C_CONTIGUOUS | ALIGNED | WRITEABLE
 class Argument:
     """Argument `k` of the builtin, which goes on at the label `slow` unless it is an array as expected."""
 
-    def __init__(self, writer: Writer, k: Value, dtype: str, flags: int, slow: str) -> None:
+    def __init__(self, writer: Writer, k: Value, dtype: str, flags: int, slow: str, arguments: str = "%args") -> None:
         self.writer, self._slow = writer, slow
-        self.object = writer.load("ptr", writer.offset("%args", k, "ptr"), 8)
+        self.object = writer.load("ptr", writer.offset(arguments, k, "ptr"), 8)
         is_array = writer.compare("eq", self._field(TYPE), f"@{symbol('ndarray')}", "ptr")
         self.require(is_array)
         self._flags, self._masked = flags, writer.integer("and", self._field(FLAGS, "i32"), flags, "i32")

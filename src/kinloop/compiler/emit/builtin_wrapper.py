@@ -1,7 +1,7 @@
 """The function behind a kernel's builtin, as LLVM IR: @call(self, args, nargs, kwnames).
 
 For one lane it takes a state in ready arrays, or a row (1, n) if the outputs are given too; for W lanes it takes rows,
-as long as one thread is enough for them. It checks type, dtype, shape and layout of every argument, and makes the
+as long as one thread is enough for them or `threads=1` asks for it, and the keyword `out=`. It checks type, dtype, shape and layout of every argument, and makes the
 outputs if none are given. What it does not expect, numbers that are not finite included, goes to `self` with the same
 arguments.
 """
@@ -14,12 +14,14 @@ from typing import NamedTuple
 from kinloop.compiler.abi import CACHE_LINE, DATA, TYPE_NUMBER, symbol
 from kinloop.compiler.emit.argument_checks import INPUT, OUTPUT, PARAMETERS, Argument
 from kinloop.compiler.emit.array_table import ENTRY, write_entry
+from kinloop.compiler.emit.call_keywords import Given, declare_keywords, read_keywords
 from kinloop.compiler.emit.ir import LIKELY, Module, Value, Writer
 from kinloop.compiler.emit.kernel_layout import Layout
 from kinloop.compiler.emit.lane_arithmetic import lane_bits
 from kinloop.compiler.emit.lane_transfer import alarmed
 from kinloop.compiler.emit.stages import run_stages
 
+_ANY = (1 << 63) - 1  # rows
 _STACK_LIMIT = 1 << 16  # bytes of scratch kept on the stack of one call
 
 
@@ -44,6 +46,9 @@ def _declare(module: Module, dtype: str) -> None:
     module.declare("void", symbol("Py_DecRef"), "ptr")
     module.declare("ptr", symbol("PyMem_RawMalloc"), "i64")
     module.declare("void", symbol("PyMem_RawFree"), "ptr")
+    module.declare("ptr", symbol("PyEval_SaveThread"))
+    module.declare("void", symbol("PyEval_RestoreThread"), "ptr")
+    declare_keywords(module)
 
 
 class _Input(NamedTuple):
@@ -72,13 +77,22 @@ class _Call:
         self.table = writer.new(f"alloca [{ENTRY * (n_in + n_out)} x i8], align 8")
         axes = 1 + max([len(shape) for shape in layout.outputs], default=0)
         self._shape = writer.new(f"alloca [{axes} x i64], align 8")
-        self._full = writer.compare("eq", "%nargs", n_in + n_out)
-        self._short = writer.compare("eq", "%nargs", n_in)
+        self.given = self._given(n_in, n_out)
+        self._full = writer.compare("eq", self.given.count, n_in + n_out)
+        self._short = writer.compare("eq", self.given.count, n_in)
         usual = writer.integer("or", self._full, self._short, "i1")
-        usual = writer.integer("and", usual, writer.compare("eq", "%kwnames", "null", "ptr"), "i1")
         if self._memory:
             usual = writer.integer("and", usual, writer.compare("ne", self._memory, "null", "ptr"), "i1")
         writer.require(usual, otherwise=self.slow)
+
+    def _given(self, n_in: int, n_out: int) -> Given:
+        """The arguments; keywords are read for rows only."""
+        w = self.writer
+        if self.layout.lanes > 1:
+            place = w.new(f"alloca [{n_in + n_out} x ptr], align 8")
+            return read_keywords(w, place, n_in, n_out, self.slow)
+        w.require(w.compare("eq", "%kwnames", "null", "ptr"), otherwise=self.slow)
+        return Given("%args", "%nargs", "false")
 
     def _stack(self, size: int) -> str:
         return self.writer.new(f"alloca [{size} x i8], align {CACHE_LINE}")
@@ -95,7 +109,7 @@ class _Call:
             self.writer.call("void", symbol("PyMem_RawFree"), f"ptr {self._memory}")
 
     def argument(self, k: int, flags: int) -> Argument:
-        return Argument(self.writer, k, self.layout.dtype, flags, self.slow)
+        return Argument(self.writer, k, self.layout.dtype, flags, self.slow, self.given.arguments)
 
     def outputs(self, rows: Sequence[Value], inputs: Sequence[_Input], in_a_row: str = "false") -> list[_Output]:
         """The output arrays, given or new; `rows` is their first axis, if they have one for rows.
@@ -221,21 +235,27 @@ def _write_one_state(call: _Call) -> None:
 
 
 def _write_small_batch(call: _Call, most: int) -> None:
-    """Rows by @batch, with inputs of one row for all of them."""
+    """Rows by @batch, with inputs of one row for all of them; with `threads=1` any number, without the lock."""
     w, layout = call.writer, call.layout
     inputs: list[_Input] = []
     rows: Value = -1
     for k in range(len(layout.inputs)):
         found, rows = _input_rows(call, k, rows)
         inputs.append(found)
-    few = w.compare("ule", rows, most)  # unsigned: -1, no input has rows, is not few
+    limit = w.select(call.given.one_thread, "i64", _ANY, most)
+    few = w.compare("ule", rows, limit)  # unsigned: -1, no input has rows, is not few
     w.require(w.integer("and", few, w.compare("ne", rows, 0), "i1"), otherwise=call.slow)
     outputs = call.outputs([rows], inputs)
     for k, x in enumerate(inputs):
         write_entry(w, call.table, k, x.data, x.stride)
     for array, output in zip(layout.wanted, outputs, strict=True):
         write_entry(w, call.table, array.place, output.data, array.size * layout.vector.real_size)
+    with w.when(call.given.one_thread) as alone:
+        state = w.call("ptr", symbol("PyEval_SaveThread"))
+    kept = alone.merge("ptr", state, "null")
     bad = w.call("i64", "batch", "i64 0", f"i64 {rows}", f"ptr {call.table}", f"ptr {call.scratch}")
+    with w.when(call.given.one_thread):
+        w.call("void", symbol("PyEval_RestoreThread"), f"ptr {kept}")
     call.require_clean(w.compare("slt", bad, 0), outputs)
     call.finish(outputs)
 

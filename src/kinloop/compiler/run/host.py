@@ -17,6 +17,8 @@ from kinloop.errors import CompileError
 _LIBM_FILES = {"darwin": ("libSystem.B.dylib",), "win32": ("ucrtbase.dll", "msvcrt.dll")}
 _PYARRAY_NEW = 93  # its place in the table, fixed by NumPy's ABI
 _OLDEST_LLVM = 20
+_ONE = int("1")  # CPython has one object for it
+_KEYWORDS = tuple(map(sys.intern, ("out", "threads")))  # the very strings that calls are compiled with; kept here
 
 
 @functools.cache
@@ -85,7 +87,8 @@ def _register_symbols() -> None:
     libm = _libm()
     addresses = {name: _address(getattr(libm, name)) for name in LIBM}
     addresses |= {name: _address(getattr(ctypes.pythonapi, name)) for name in PYTHON}
-    addresses |= {"PyArray_New": array_constructor(), "ndarray": id(np.ndarray), "None": id(None)}
+    addresses |= {"PyArray_New": array_constructor(), "ndarray": id(np.ndarray)}
+    addresses |= {"None": id(None), "one": id(_ONE), "tuple": id(tuple)} | {x: id(x) for x in _KEYWORDS}
     addresses |= {dtype: id(np.dtype(dtype)) for dtype in TYPE_NUMBER}
     for name, address in addresses.items():
         bindings().add_symbol(symbol(name), address)
