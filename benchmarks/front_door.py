@@ -3,8 +3,9 @@
     python benchmarks/front_door.py
 
 Trees of the example-robot-data wheel beside Pinocchio, both of `pip install kinloop[peers]`, and robots with loops by
-themselves; then every method of a robot that computes something, with options too, beside its kernel. All contenders
-are timed in turn, and what is asked of each line is written behind it.
+themselves; then every method of a robot that computes something, with options too, beside its kernel; then kernels
+called for rows beside their machine code. All contenders are timed in turn, and what is asked of each line is written
+behind it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from kinloop import Point, robots
 from kinloop.algorithms.quantities import QUANTITIES
 from kinloop.bench import peers_pinocchio
-from kinloop.bench.contenders import CALL, one_call, robot_call, timed
+from kinloop.bench.contenders import CALL, batch_call, one_call, robot_call, timed
 from kinloop.bench.model_files import available_trees, tree_robot
 from kinloop.bench.number_format import digits, ratio
 from kinloop.bench.peers import Peer, Problem, make_problem
@@ -97,6 +98,7 @@ class Way(NamedTuple):
 OPTIONS, BATCH = 1.0, 3.0
 """What methods may cost above their kernels with options and under constraints, and with rows [µs]."""
 ROWS = 8
+DERIVATIVES = "forward_dynamics_derivatives"
 RENAMED = {"q": "Q", "v": "V", "tau": "T", "a": "A", "f": "F", "x": "X"}
 """What inputs are called where they have rows."""
 CONFIGURATIONS = (
@@ -177,6 +179,35 @@ def every_method(names: tuple[str, ...] = LOOPS, effort: Effort | None = None) -
     return Table("Every method, one call from Python, on one core", columns, rows)
 
 
+def row_line(name: str, x: Problem, quantity: str, rows: int, effort: Effort) -> list[str]:
+    """A kernel called for rows, by position and with both keywords, above its machine code."""
+    kernel, inputs = x.robot.compile(quantity), [getattr(x, given) for given in QUANTITIES[quantity].inputs]
+    many = [np.repeat(y[None], rows, axis=0) for y in inputs]
+    made = kernel(*many)
+    ready = (*many, *(made if isinstance(made, tuple) else (made,)))
+    code = kernel.over(*ready)
+    ours = [robot_call(lambda: code(0, rows)), robot_call(lambda: kernel(*ready)), batch_call(kernel, inputs, rows)]
+    named = [
+        peer._replace(name=text, states=1) for peer, text in zip(ours, ("code", "position", "keywords"), strict=True)
+    ]
+    times = [record["us"] for record in timed(quantity, CALL, named, None, effort)]
+    above = [time - times[0] for time in times[1:]]
+    held = "yes" if max(above) <= BATCH else f"above its machine code by more than {BATCH} µs"
+    return [name, quantity, str(rows), *map(digits, (*times, *above, BATCH)), held]
+
+
+def kernels_of_rows(names: tuple[str, ...], effort: Effort) -> Table:
+    """Calls with inputs and outputs ready; Python's way to machine code is 0.9 µs of the first time."""
+    problems = {name: make_problem(robots.load(name)) for name in names}
+    asked = [(quantity, rows) for quantity in ("forward_dynamics", DERIVATIVES) for rows in (ROWS, 8 * ROWS)]
+    lines = [row_line(name, x, quantity, rows, effort) for name, x in problems.items() for quantity, rows in asked]
+    columns = [
+        "robot", "quantity", "rows", "machine code [µs]", "by position [µs]", "out=, threads=1 [µs]",
+        "above, by position", "above, by name", "asked", "held",
+    ]  # fmt: skip
+    return Table("Kernels called for rows, on one core", columns, lines)
+
+
 def front_door(trees: tuple[str, ...] = TREES, loops: tuple[str, ...] = LOOPS, effort: Effort | None = None) -> Section:
     """All robots, all questions."""
     effort = effort or Effort(rounds=400)
@@ -188,6 +219,7 @@ def front_door(trees: tuple[str, ...] = TREES, loops: tuple[str, ...] = LOOPS, e
         rows += [line(name, x, asked, effort) for asked in QUESTIONS]
     columns = ["robot", "quantity", "robot [µs]", "kernel [µs]", "above", "peer", "[µs]", "ratio", "asked", "held"]
     tables = [Table("One call from Python, on one core", columns, rows), every_method(loops, effort)]
+    tables.append(kernels_of_rows(loops, effort))
     return Section("The front door", str(machine()), tables)
 
 

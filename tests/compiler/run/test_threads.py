@@ -28,7 +28,7 @@ def test_threads_come_from_the_environment(monkeypatch):
     with pytest.raises(MethodError, match="KINLOOP_THREADS"):
         kernel(x, x)
     few = np.empty((64, 3))
-    assert (kernel(x[:64], x[:64], out=few) == 3).all() and used[-1] == 1  # not worth a second thread
+    assert (kernel(x[:64].tolist(), x[:64], out=few) == 3).all() and used[-1] == 1  # not worth a second thread
 
 
 def test_many_python_threads_may_share_a_new_kernel():

@@ -26,8 +26,8 @@ How it is reached:
 - `array_table`: the table that says where the arrays are;
 - `batch_loop`: all batch rows;
 - `iteration_loop`: many steps of each row;
-- `builtin_wrapper`, `argument_checks`, `call_keywords`: the C function of a CPython builtin, its checks of ndarrays, and
-  the keywords it reads;
+- `builtin_wrapper`, `argument_checks`, `call_keywords`: the C function of a CPython builtin, its checks of ndarrays,
+  and the keywords it reads;
 - `guarded_call`, `number_checks`: the C function of a builtin that computes only what is beyond doubt, and its checks
   of numbers.
 """

@@ -1,9 +1,9 @@
 """The function behind a kernel's builtin, as LLVM IR: @call(self, args, nargs, kwnames).
 
 For one lane it takes a state in ready arrays, or a row (1, n) if the outputs are given too; for W lanes it takes rows,
-as long as one thread is enough for them or `threads=1` asks for it, and the keyword `out=`. It checks type, dtype, shape and layout of every argument, and makes the
-outputs if none are given. What it does not expect, numbers that are not finite included, goes to `self` with the same
-arguments.
+as long as one thread is enough for them or `threads=1` asks for one, and outputs by `out=` too. It checks type, dtype,
+shape and layout of every argument, and makes the outputs if none are given. What it does not expect, numbers that are
+not finite included, goes to `self` with the same arguments.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class _Call:
         axes = 1 + max([len(shape) for shape in layout.outputs], default=0)
         self._shape = writer.new(f"alloca [{axes} x i64], align 8")
         self.given = self._given(n_in, n_out)
-        self._full = writer.compare("eq", self.given.count, n_in + n_out)
-        self._short = writer.compare("eq", self.given.count, n_in)
+        self._full = writer.compare("eq", self.given.total, n_in + n_out)
+        self._short = writer.compare("eq", self.given.total, n_in)
         usual = writer.integer("or", self._full, self._short, "i1")
         if self._memory:
             usual = writer.integer("and", usual, writer.compare("ne", self._memory, "null", "ptr"), "i1")

@@ -18,7 +18,7 @@ class Given(NamedTuple):
     """Arguments in a row as if none had a name, how many they are, and whether one thread was asked for."""
 
     arguments: str
-    count: str
+    total: str
     one_thread: str
 
 
