@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import math
 import sys
 import threading
 import time
@@ -64,6 +65,25 @@ def test_ready_arrays_go_through_the_builtin(kernel, single, no_slow_way, count)
     np.testing.assert_array_equal(kernel(q, v[0], threads=1)[0], 2 * q + v[0])
 
 
+def neighbours(count, order):
+    """Inputs and outputs side by side in memory, in this order; the second input may be one row."""
+    shapes = {"q": (count, 3), "v": (count, 3), "v1": (3,), "a": (count, 3), "m": (count, 3, 3)}
+    sizes = [math.prod(shapes[name]) for name in order]
+    pieces = np.split(np.arange(1.0, 1 + sum(sizes)), np.cumsum(sizes)[:-1])
+    found = {name[0]: piece.reshape(shapes[name]) for name, piece in zip(order, pieces, strict=True)}
+    return [found[name] for name in "qvam"]
+
+
+@pytest.mark.parametrize(
+    "order", [("q", "v", "a", "m"), ("a", "q", "m", "v"), ("m", "v1", "a", "q"), ("q", "a", "v1", "m")]
+)
+def test_neighbours_in_memory_are_no_overlap(kernel, no_slow_way, order):
+    q, v, a, m = neighbours(5, order)
+    expected = [x.tobytes() for x in kernel(q, v)]
+    for out in (kernel(q, v, a, m), kernel(q, v, out=(a, m), threads=1)):
+        assert [x.tobytes() for x in out] == expected
+
+
 def test_one_thread_takes_any_number_of_rows(single, no_slow_way):
     q = np.ones((SINGLE_THREAD_WORK // single._core.work + 9, 3))
     assert (single(q, threads=1) == 2).all()
@@ -112,10 +132,18 @@ def unusual():
     bad = q.copy()
     bad[3, 1] = np.inf
     yield from (((bad, v), keywords) for keywords in (alone, out | alone, out, out | {"on_nonfinite": "nan"}))
-    buffer = np.zeros(40)
-    buffer[:15] = q.ravel()
-    for begin in (0, 1, 14, 15):
-        yield (buffer[:15].reshape(5, 3), v), {"out": (buffer[begin : begin + 15].reshape(5, 3), m)} | alone
+    yield from overlapping()
+
+
+def overlapping():
+    """Outputs that share memory with an input of more rows than there are lanes, by little, much, or just not."""
+    _, v, _, m = rows(40)
+    for begin in (0, 1, 119, 120, 121, 179, 239, 240):
+        for one_row in (False, True):
+            memory = np.arange(360.0)
+            q, out = (memory[k : k + 120].reshape(40, 3) for k in (120, begin))
+            yield (q[0] if one_row else q, v), {"out": (out, m), "threads": 1}
+            yield (v, q[0] if one_row else q, out, m), {}
 
 
 def answer(call, args, keywords):
@@ -155,6 +183,7 @@ def test_reference_counts_stay_balanced(kernel):
                     kernel(q, bad, **keywords)
 
     use()
+    gc.collect()
     before = [sys.getrefcount(x) for x in objects]
     use()
     gc.collect()

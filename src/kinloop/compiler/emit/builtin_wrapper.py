@@ -153,10 +153,9 @@ class _Call:
         w, size = self.writer, self.layout.vector.real_size
         end = w.offset(data, w.integer("mul", rows, size * self.layout.wanted[k].size))
         for x, n in zip(inputs, self.layout.inputs, strict=True):
-            length = w.integer("mul", rows, x.stride)
-            beyond = w.integer("add", length, size * n)  # one row too many, if there are rows: harmless
+            length = w.select(w.compare("eq", x.stride, 0), "i64", size * n, w.integer("mul", rows, x.stride))
             left = w.compare("ule", end, x.data, "ptr")
-            right = w.compare("ule", w.offset(x.data, beyond), data, "ptr")
+            right = w.compare("ule", w.offset(x.data, length), data, "ptr")
             w.require(w.integer("or", left, right, "i1"), otherwise=self.slow)
 
     def _new_output(self, k: int, rows: Sequence[Value], before: Sequence[_Output]) -> _Output:
