@@ -27,9 +27,10 @@ class Kernel:
     """A compiled function of named vectors.
 
     `kernel(q, v, tau, a)` with ready arrays for one state is a CPython builtin: it checks type, dtype,
-    shape and layout, computes, and returns `a`. `kernel(q, v, tau)` allocates the outputs. Lists, batches
-    `(..., n)` with broadcasting, `out=`, `threads=` and `on_nonfinite="nan"` (nan for batch rows whose inputs
-    are not finite, instead of an error) are allowed too.
+    shape and layout, computes, and returns `a`. `kernel(q, v, tau)` allocates the outputs. Rows (rows, n) go through a
+    builtin too, with `out=` and `threads=1` if you like; the latter leaves the interpreter to other threads meanwhile.
+    Lists, batches `(..., n)` with broadcasting, more `threads=` and `on_nonfinite="nan"` (nan for batch rows whose
+    inputs are not finite, instead of an error) are allowed as well.
     """
 
     __slots__ = ("__weakref__", "_core", "_recipe")
