@@ -33,7 +33,7 @@ KEPT = 256
 """Kernels that a robot remembers. Every choice of frames, constraints and parameters is one of its own; those that
 are forgotten are on disk still."""
 
-TRACED = ("errors.py", "progress.py", "scalar", "linear", "spatial", "model", "clusters", "algorithms")
+TRACED = ("errors.py", "progress.py", "scalar", "linear", "spatial", "meshes", "model", "clusters", "algorithms")
 """The rooms of kinloop that a trace of a robot can reach. A change in one of them is a change of every kernel's key;
 a change elsewhere, in the viewer or in a reader of files, is not. `tests/test_kernel_sources.py` keeps it whole."""
 

@@ -63,10 +63,9 @@ def _plane(a: Array, b: Array) -> tuple[Array, Array]:
     """Axes of the plane of a, b and the origin, the first one along a; of any plane with a where these are in line."""
     x = a * (1.0 / sc.sqrt(sc.maximum(a @ a, TINY**2)))
     size = [sc.abs(x[k]) for k in range(3)]
-    second = sc.logical_and(size[1] > size[0], size[1] > size[2])
-    third = sc.logical_and(size[2] > size[0], size[2] > size[1])
-    else_ = sc.logical_or(second, third)
-    other = [sc.where(else_, 1.0, 0.0), sc.where(second, 0.0, 1.0), sc.where(third, 0.0, 1.0)]
+    along_x = sc.where(sc.logical_and(size[0] <= size[1], size[0] <= size[2]), 1.0, 0.0)
+    along_y = (1.0 - along_x) * sc.where(size[1] <= size[2], 1.0, 0.0)
+    other = [along_x, along_y, 1.0 - along_x - along_y]  # the axis that is least along x
     normal, spare = cross(a, b), cross(x, np.array(other))
     normal = sc.where(normal @ normal < TINY**2, spare, normal)
     y = cross(normal * (1.0 / sc.sqrt(sc.maximum(normal @ normal, TINY**2))), x)
@@ -98,7 +97,7 @@ def _outside(p: Array, r: Array, side: Array | None, radius: float) -> tuple[Arr
             middle = ends[:2] + ends[2:]
             good = (middle @ side) / sc.sqrt(sc.maximum(middle @ middle, TINY**2))
         ways.append(ends)
-        worth.append(sc.where(_crosses(p, ends[:2], r, ends[2:]), -1e4, good))
+        worth.append(sc.where(_crosses(p, ends[:2], r, ends[2:]), -np.inf, good))
     first = worth[0] > worth[1]
     ends = sc.where(first, ways[0], ways[1])
     touches = sc.logical_and(possible, sc.logical_not(clear))

@@ -11,7 +11,7 @@ import pytest
 import kinloop as kl
 from kinloop.errors import MethodError
 from kinloop.model import Builder, Geometry
-from kinloop.sim import Collisions, Plane, Status
+from kinloop.sim import Collisions, ExternalForce, Plane, Spring, Status
 from kinloop.spatial import Transform
 from kinloop.spatial.rotation import quaternion_rotation
 
@@ -173,3 +173,17 @@ def test_what_does_not_go_together_is_refused_by_name():
     with pytest.raises(MethodError, match="no derivatives"):
         sim = kl.Simulator(robot, ground=Plane(), collisions=True)
         sim.linearize(sim.state())
+
+
+def test_forces_of_users_push_bodies_that_collide_and_springs_are_refused():
+    """A constant push accelerates two touching balls as one; a spring would need rows that slots do not have yet."""
+    robot = balls(2)
+    sim = kl.Simulator(robot, 1e-3, collisions=True, forces=[ExternalForce("ball0", (0, 0, 0, 6.0, 0, 0))])
+    q = robot.neutral()
+    q[7] = 2 * RADIUS  # they touch
+    run = sim.rollout(q, None, steps=100)
+    assert run.status.tolist() == [Status.RUNNING]
+    np.testing.assert_allclose(run.v[-1].reshape(2, 6)[:, 3], 0.3, rtol=1e-6)
+    with pytest.raises(MethodError, match="springs and dampers in forces= do not act together with collisions="):
+        kl.Simulator(robot, 1e-3, collisions=True, forces=[Spring("ball0", "ball1", 10.0)])
+    assert sim.with_forces([]).contact is not None, "the scene stays"
