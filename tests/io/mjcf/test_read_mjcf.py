@@ -121,6 +121,14 @@ def test_what_is_not_modelled_is_listed_and_refused_when_strict(tmp_path):
         load(path, strict=True)
 
 
+def test_velocities_of_keyframes_are_announced(tmp_path):
+    body = "<worldbody><body><joint name='j'/><geom size='1'/></body></worldbody>"
+    keys = "<keyframe><key name='at_rest' qpos='1'/><key name='moving' qpos='1' qvel='2'/></keyframe>"
+    with pytest.warns(ModelWarning, match="key 'moving': has velocities") as said:
+        load(write(tmp_path, f"<mujoco>{body}{keys}</mujoco>"))
+    assert len(said) == 1
+
+
 def test_floating_base_can_be_fixed_and_freed(tmp_path):
     fixed = grow(load(write(tmp_path, MJCF), floating_base=False))
     assert not any(isinstance(t, jt.Free) for t in fixed.top.types)

@@ -18,7 +18,7 @@ Reason = tuple[str, int, str]
 
 def warn_of_unmodelled(model: MjModel, notes: Notes, names: Names, places: Places) -> None:
     """Warn about everything in the compiled model that acts and that kinloop does not have."""
-    for of_kind in (_tendons, _bodies, _joints, _actuators):
+    for of_kind in (_tendons, _bodies, _joints, _actuators, _keyframes):
         for kind, number, reason in of_kind(model, names):
             name = names.joint(number) if kind == "joint" else names.of(kind, number)
             notes.warn(places.of(kind, name, number), f"{reason}; it is left out", dropped=True)
@@ -56,6 +56,12 @@ def _actuators(m: MjModel, names: Names) -> Iterator[Reason]:
         words = unmodelled_words(m, a)
         if words:
             yield "actuator", a, f"{' and '.join(words)}, which kinloop does not model"
+
+
+def _keyframes(m: MjModel, names: Names) -> Iterator[Reason]:
+    for k in range(m.nkey):
+        if np.any(m.key_qvel[k]):
+            yield "key", k, "has velocities, which keyframes here do not have"
 
 
 def _surroundings(m: MjModel) -> Iterator[tuple[str, str]]:
