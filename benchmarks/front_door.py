@@ -157,7 +157,8 @@ def way_line(name: str, x: Problem, way: Way, effort: Effort) -> list[str]:
     call = eval(f"lambda: robot.{way.call}", arrays(x))
     ours = [robot_call(call)]
     if way.kernel is not None:
-        ours += [robot_call(partial(way.kernel, *way.inputs)), one_call(way.kernel, way.inputs)]
+        handle = partial(way.kernel, *way.inputs)
+        ours += [Peer("kernel, new arrays", handle, None), one_call(way.kernel, way.inputs)]
     method, *handles = timed(way.call, CALL, ours, None, effort)
     if not handles:
         return [name, way.call, digits(method["us"]), *"-" * 6]

@@ -6,7 +6,7 @@ import pytest
 from kinloop import robots
 from kinloop.algorithms.constrained.motion_constraints import Point
 from kinloop.bench.contenders import ALL, CALL, ONE, batch_call, one_call, relative_error, robot_call, timed
-from kinloop.bench.peers import make_problem
+from kinloop.bench.peers import Peer, make_problem
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +43,10 @@ def test_records_are_per_state(problem, effort):
 
 def test_errors_are_relative_to_the_largest_entry():
     assert relative_error(np.array([1.0, 10.5]), np.array([1.5, 10.0])) == 0.05
+
+
+def test_contenders_of_one_name_are_refused(effort):
+    """They would be timed as one."""
+    twice = [Peer("same", lambda: None, None), Peer("same", lambda: None, None)]
+    with pytest.raises(ValueError, match="names of their own"):
+        timed("nothing", CALL, twice, None, effort)

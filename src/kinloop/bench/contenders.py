@@ -59,6 +59,8 @@ def timed(
 ) -> list[dict[str, Any]]:
     """Records of contenders measured in turn; pinned to one core unless all may be used."""
     cases = {p.name: p.call for p in contenders}
+    if len(cases) < len(contenders):
+        raise ValueError(f"contenders need names of their own, received {[p.name for p in contenders]}")
     if mode == ALL:
         times = seconds_per_call(cases, effort.rounds, effort.budget)
     else:

@@ -67,7 +67,22 @@ def read_model(path: Path, packages: Packages, options: Options, notes: Notes) -
         from kinloop.io.own.read_own import read_own
 
         return read_own(data, path, roots, options.limits, notes)
-    return _read(parse_xml(data, str(path), options.limits), path, roots, options, notes)
+    root = parse_xml(data, str(path), options.limits)
+    if b"<xacro:" in data and root.tag == "robot":
+        _refuse_xacro(root)
+    return _read(root, path, roots, options, notes)
+
+
+def _refuse_xacro(root: Node) -> None:
+    """Xacro is a program that writes URDF; its input is no robot yet."""
+    made = next((node for node in root.walk() if node.tag.startswith("xacro:")), None)
+    if made is not None:
+        name = Path(root.file).name
+        to = name.removesuffix(".xacro").removesuffix(".urdf") + ".urdf"
+        to = f"made_{to}" if to == name else to
+        raise made.error(
+            f"is for xacro, which writes URDF; run `xacro {name} > {to}` (pip install xacro) and load {to}"
+        )
 
 
 def _read(root: Node, path: Path, roots: Roots, options: Options, notes: Notes) -> Mechanism:

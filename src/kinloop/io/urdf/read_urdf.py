@@ -38,7 +38,6 @@ JOINT_PARTS = {
 
 def read_urdf(root: Node, path: Path, roots: Roots, options: Options, notes: Notes) -> Mechanism:
     """The mechanism of a `<robot>`."""
-    _refuse_xacro(root)
     description = RobotDescription(root.get("name") or path.stem, root.where, options, notes)
     moving = sum(node.tag == "joint" and node.get("type") != "fixed" for node in root)
     if moving > options.limits.bodies:
@@ -60,18 +59,6 @@ def read_urdf(root: Node, path: Path, roots: Roots, options: Options, notes: Not
     shapes.report()
     add_gepetto_loops(description, path, roots)
     return make_mechanism(description)
-
-
-def _refuse_xacro(root: Node) -> None:
-    """Xacro is a program that writes URDF; its input is no robot yet."""
-    made = next((node for node in root.walk() if node.tag.startswith("xacro:")), None)
-    if made is not None:
-        name = Path(root.file).name
-        to = name.removesuffix(".xacro").removesuffix(".urdf") + ".urdf"
-        to = f"made_{to}" if to == name else to
-        raise made.error(
-            f"is for xacro, which writes URDF; run `xacro {name} > {to}` (pip install xacro) and load {to}"
-        )
 
 
 def _read_rotor(description: RobotDescription, node: Node) -> None:
