@@ -112,7 +112,12 @@ class Contact:
     def records(self) -> dict[str, tuple[int, ...]]:
         """What a step can record, and its shape."""
         n = len(self.candidates)
-        return {"contact_force": (n, 3), "gap": (n,), "residual": (1,), "joint_impulse": (len(self.joints),)}
+        shapes: dict[str, tuple[int, ...]] = {
+            "contact_force": (n, 3),
+            "gap": (n,),
+            "joint_impulse": (len(self.joints),),
+        }
+        return shapes | {"residual": (1,), "iterations": (1,)}
 
     crowds = False
     """Whether there may be more contacts than it has room for."""
@@ -152,7 +157,7 @@ class Contact:
         impulses, stops = ([x * factor for x in xs] for xs in (forces, stops))
         change = factor * change
         flying = _flying(impulses, paths)
-        records = _records(touches, impulses, stops, found.residual, h)
+        records = _records(touches, impulses, stops, found, h)
         return ended(tree, v, v_free, drift, change, bounce, flying, begin, records, h)
 
     def _rows(
@@ -337,12 +342,13 @@ def _flying(impulses: list[Array], paths: list[JointPath]) -> Any:
     return out
 
 
-def _records(touches: list[Touch], impulses: list[Array], stops: list[Any], residual: Any, h: Any) -> dict[str, Any]:
+def _records(touches: list[Touch], impulses: list[Array], stops: list[Any], found: Impulses, h: Any) -> dict[str, Any]:
     """What can be recorded: forces in the world, gaps, impulses of joints, and how exactly the solver solved."""
     forces = [t.axes @ x / h for t, x in zip(touches, impulses, strict=True)]
     return {
         "contact_force": np.array(forces).reshape(len(forces), 3),
         "gap": np.array([t.gap for t in touches]),
         "joint_impulse": np.array(stops),
-        "residual": np.array([residual]),
+        "residual": np.array([found.residual]),
+        "iterations": np.array([found.rounds]),
     }
