@@ -2,7 +2,8 @@
 
 The laws, letters and steps are those of `solver`. But which contacts there are is known only while a kernel runs: their
 numbers are rows of a table, and one contact's step is written once and done for row after row. A row has the numbers of
-a `row_steps.ContactPlan`, which says where in the row they are.
+a `row_steps.ContactPlan`, which says where in the row they are. Patches and stacks are found slowly by rounds alone:
+where a few do not do, others begin ahead of them (`acceleration`), and then come those with small steps.
 """
 
 from __future__ import annotations
@@ -13,16 +14,13 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.scalar import Array
-from kinloop.sim.contact.contact_block import TINY
+from kinloop.sim.contact.acceleration import Ahead
 from kinloop.sim.contact.row_steps import ContactPlan, JointPlan, JointRow, Packer
 from kinloop.sim.contact.solver import MOST, MOST_SMALL, Stops
 
 ROUGH = 1e-5
 """A solution that changes velocities by more than this in its last round [m/s, rad/s] is not one yet. Contacts between
 bodies come in patches and stacks, where what a round changes is a small part of what is wrong."""
-
-WORSE = 2.0
-"""A round that changes so many times as much as the one before does not point to a solution."""
 
 USUAL = 4
 """Rows that count as operations: as many contacts as a robot with legs mostly has."""
@@ -118,31 +116,19 @@ class _Sweeps:
         return end[1:], end[0]
 
     def accelerate(self, rounds: int, carry: Any, when: Any) -> tuple[Any, Any]:
-        """What `run` left, or where that is no solution rounds that begin where those before point to.
-
-        Where rounds are linear, the next begins where it would change w least along two ways: the one between the ends
-        of the last two rounds, made conjugate to the way before, which takes part in the next. A round that changes
-        much more than the one before points nowhere.
-        """
+        """What `run` left, or where that is no solution rounds that begin where those before point to (`Ahead`)."""
         n, m = len(carry) - 1, self.size
-        places = np.cumsum([1, n, n, m, n, m])
 
         def sweep(c: Any, given: Any, table: Any) -> Array:
-            begin, last, f, way, turn = map(_vector, np.split(_vector(c), places)[1:-1])
-            new = _vector(self._sweep([*begin, c[-1]], given, table))
-            end, change = new[:-1], new[:m] - begin[:m]
-            along, off = end - last, change - f
-            part = (turn @ off) / (turn @ turn + TINY)
-            along, off = along - part * way, off - part * turn
-            calm = sc.where(sc.logical_and(c[0] > 0.0, new[-1] < WORSE * c[-1]), 1.0, 0.0)
-            ahead = end - (calm * (off @ change) / (off @ off + TINY)) * along
-            return _vector([c[0] + 1.0, *ahead, *end, *change, *(calm * along), *(calm * off), new[-1]])
+            ahead = Ahead.read(c, n, m)
+            end = self._sweep([*ahead.begin, ahead.change], given, table)
+            return ahead.after(_vector(end[:-1]), end[-1]).values()
 
-        x, table = carry[:-1], self.slots.table.ravel()
-        begin = _vector([0.0, *x, *x, *[0.0] * (m + n + m), carry[-1]])
+        begin, table = Ahead.of(_vector(carry[:-1]), carry[-1], m).values(), self.slots.table.ravel()
         again = sc.logical_and(when, carry[-1] > ROUGH)
         end = sc.repeat(MOST * rounds, sweep, begin, self._given, again, lambda c: c[-1] <= ROUGH, 0, table)
-        return _vector([*end[n + 1 : 2 * n + 1], end[-1]]), end[0]
+        found = Ahead.read(end, n, m)
+        return _vector([*found.best, found.least]), found.count
 
     def rescue(self, rounds: int, carry: Any, when: Any) -> tuple[Any, Any]:
         """What `run` left, or where that is no solution what rounds with small steps find from there on."""
