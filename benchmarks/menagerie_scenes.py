@@ -1,6 +1,6 @@
 """Every scene of the MuJoCo Menagerie: one second with its own motors from its keyframe, beside MuJoCo.
 
-    KINLOOP_MENAGERIE=folder python benchmarks/menagerie_scenes.py --results file.json [--table file.md] [robot ...]
+    KINLOOP_MENAGERIE=folder python -m benchmarks.menagerie_scenes --results file.json [--table file.md] [robot ...]
 
 A scene is a file scene*.xml of a robot, or any file of a robot that has none. `Simulator(robot, dt, collisions=True,
 motors="model")` begins at its keyframe (home, or the first), or where the file draws it, and goes 1 s in steps of
@@ -30,22 +30,19 @@ from typing import Any
 import numpy as np
 
 import kinloop as kl
+from benchmarks.mujoco_runs import DT, END, depth, hard_model, lifted, mujoco_places, stiff_model
 from kinloop.errors import KinloopError, MethodError
 from kinloop.io import convert
 from kinloop.io.mjcf.mujoco_codes import MjModel
-from kinloop.sim import Simulator, Status
+from kinloop.sim import Collisions, Simulator, Status
 from kinloop.sim.state import State
 
 FOLDER = "KINLOOP_MENAGERIE"
 """The environment variable with the folder of the Menagerie."""
-DT, END = 5e-4, 1.0
-"""Length of a step and of a run [s]."""
-SOLREF = 0.004
-"""The time constant of MuJoCo's constraints [s]."""
-HARDER, SOLIMP, IMPRATIO = 0.25, 0.999, 10.0
-"""Of the hard run: steps and time constant relative to those of the soft one; its impedance and ratio of them."""
 BESIDE = 1e-5
 """How far beside the run for `chance` begins [m, rad]."""
+ROOMY = Collisions(contacts=96, pairs=256)
+"""For scenes that are crowded otherwise."""
 ALLOWED = 2.0
 """How far heights of free bodies, or places of bodies where none is free, may be from MuJoCo's [mm]."""
 DIFFERENCES = ("begin", "soft_height", "soft_place", "hard_height", "hard_place", "chance")
@@ -108,49 +105,6 @@ def scene_files(folder: Path, robots: list[str]) -> Iterator[Path]:
         yield from sorted((folder / name).glob("scene*.xml")) or sorted((folder / name).glob("*.xml"))
 
 
-def stiff_model(path: Path) -> MjModel:
-    """MuJoCo's model of a scene with stiff constraints and short steps; `ValueError` where it has none."""
-    import mujoco
-
-    model = mujoco.MjModel.from_xml_path(str(path))
-    model.opt.timestep, model.opt.integrator = DT, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    model.opt.iterations, model.opt.ls_iterations, model.opt.tolerance = 100, 50, 1e-10
-    for solref in _solrefs(model):
-        solref[:] = SOLREF, 1.0
-    return model
-
-
-def _solrefs(model: MjModel) -> list[np.ndarray]:
-    names = ("geom_solref", "pair_solref", "jnt_solref", "eq_solref", "dof_solref", "tendon_solref_lim")
-    return [getattr(model, name) for name in (*names, "tendon_solref_fri")]
-
-
-def hard_model(path: Path) -> MjModel:
-    """The same, as near to rigid as it goes."""
-    import mujoco
-
-    model = stiff_model(path)
-    model.opt.timestep, model.opt.cone, model.opt.impratio = HARDER * DT, mujoco.mjtCone.mjCONE_ELLIPTIC, IMPRATIO
-    for solref in _solrefs(model):
-        solref[:, 0] = HARDER * SOLREF
-    for name in ("geom_solimp", "pair_solimp", "jnt_solimp", "eq_solimp", "dof_solimp", "tendon_solimp_lim"):
-        getattr(model, name)[:, :2] = SOLIMP
-    return model
-
-
-def mujoco_places(model: MjModel, qpos: np.ndarray, ctrl: np.ndarray, act: np.ndarray, end: float = END) -> np.ndarray:
-    """Where MuJoCo has all bodies at the end [mm]."""
-    import mujoco
-
-    data = mujoco.MjData(model)
-    data.qpos[:], data.ctrl[:] = qpos, ctrl
-    data.act[: len(act)] = act
-    mujoco.mj_step(model, data, round(end / model.opt.timestep))
-    mujoco.mj_kinematics(model, data)
-    places: np.ndarray = 1e3 * data.xpos
-    return places
-
-
 def begin(sim: Simulator, model: MjModel) -> tuple[State, np.ndarray]:
     """The keyframe "home", or the first; without one what MuJoCo calls qpos0, and zeros as controls."""
     names = [k.name for k in sim.robot.mechanism.keyframes]
@@ -160,11 +114,11 @@ def begin(sim: Simulator, model: MjModel) -> tuple[State, np.ndarray]:
     return sim.state(q), np.zeros(sim.nu)
 
 
-def simulator(robot: kl.Robot) -> Simulator:
+def simulator(robot: kl.Robot, collisions: Collisions | bool = True) -> Simulator:
     """With contact of all shapes, and motors of the file; without what a scene has none of."""
     motors = "model" if robot.mechanism.actuators else None
     try:
-        return Simulator(robot, DT, collisions=True, motors=motors)
+        return Simulator(robot, DT, collisions=collisions, motors=motors)
     except MethodError as error:
         if "can touch" not in str(error) and "switches contact off" not in str(error):
             raise
@@ -207,25 +161,6 @@ def compared(out: Result, sim: Simulator, path: Path) -> None:
     out.chance = _differences(mujoco_places(model, beside, *given), theirs, free)[1]
 
 
-def depth(model: MjModel, qpos: np.ndarray) -> float:
-    """How deep shapes are in each other [mm]."""
-    import mujoco
-
-    data = mujoco.MjData(model)
-    data.qpos[:] = qpos
-    mujoco.mj_fwdPosition(model, data)
-    return 1e3 * max(0.0, -float(np.min(data.contact.dist, initial=0.0)))
-
-
-def lifted(model: MjModel, qpos: np.ndarray, by: float) -> np.ndarray:
-    """Free bodies higher [mm]."""
-    import mujoco
-
-    out = qpos.copy()
-    out[model.jnt_qposadr[np.equal(model.jnt_type, mujoco.mjtJoint.mjJNT_FREE)] + 2] += 1e-3 * by
-    return out
-
-
 def _differences(a: np.ndarray, b: np.ndarray, free: np.ndarray) -> tuple[float, float]:
     """Of heights of free bodies, nan without them, and of places of all bodies."""
     height = float(np.max(np.abs((a - b)[free, 2]))) if len(free) else np.nan
@@ -249,6 +184,9 @@ def look_at(path: Path, folder: Path) -> Result | None:
             sim = simulator(robot)
             out.left_out = [str(w.message) for w in told]
             compared(out, sim, path)
+            if out.status == Status.CROWDED.name:
+                out.left_out.append(f"with room for {ROOMY.contacts} contacts and {ROOMY.pairs} pairs of a kind")
+                compared(out, simulator(robot, ROOMY), path)
             out.build = time.perf_counter() - start
         except KinloopError as error:
             out.problem = str(error).replace(f"{folder}/", "")

@@ -1,6 +1,6 @@
 """The Allegro hand takes a cube, turns over, and holds it hanging for 10 s.
 
-    python examples/allegro_cube.py [folder of the MuJoCo Menagerie] [page.html]
+python examples/allegro_cube.py [folder of the MuJoCo Menagerie] [page.html]
 """
 
 import os
@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import kinloop as kl
+from kinloop.sim import Collisions
 
 SCENE = """<mujoco model="allegro_cube"><compiler angle="radian"/><option cone="elliptic" impratio="10"/>
 <asset><model name="hand" file="right_hand.xml"/></asset>
@@ -41,7 +42,7 @@ def main(menagerie: Path, page: str | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "scene.xml").write_text(SCENE.replace("right_hand", f"{menagerie}/wonik_allegro/right_hand"))
         robot = kl.load(Path(folder) / "scene.xml", packages=[menagerie])
-    sim = kl.Simulator(robot, dt=1e-3, collisions=True, motors="model")
+    sim = kl.Simulator(robot, dt=1e-3, collisions=Collisions(contacts=64), motors="model")
     run = sim.rollout(None, None, control, until=END, record=["q", "contact_force"], every=100)
     height = np.array([robot.frame_pose(q, "cube")[2, 3] for q in run.q])
     for k in range(9, len(run.t), 10):

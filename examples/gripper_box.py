@@ -1,6 +1,6 @@
 """The gripper 2F-85, whose fingers are closed linkages, picks a box up from the floor and holds it.
 
-    python examples/gripper_box.py [folder of the MuJoCo Menagerie] [page.html]
+python examples/gripper_box.py [folder of the MuJoCo Menagerie] [page.html]
 """
 
 import os
@@ -11,13 +11,15 @@ from pathlib import Path
 import numpy as np
 
 import kinloop as kl
+from kinloop.sim import Collisions
 
 SCENE = """<mujoco model="gripper_box"><option cone="elliptic" impratio="10"/>
 <asset><model name="gripper" file="2f85.xml"/></asset>
 <worldbody>
   <geom name="floor" type="plane" size="1 1 0.1"/>
   <body name="lift" pos="0 0 0.18" quat="0 1 0 0"><inertial pos="0 0 0" mass="1" diaginertia="1e-3 1e-3 1e-3"/>
-    <joint name="lift" type="slide" axis="0 0 -1" damping="10"/><attach model="gripper" body="base_mount" prefix="g_"/></body>
+    <joint name="lift" type="slide" axis="0 0 -1" damping="10"/>
+    <attach model="gripper" body="base_mount" prefix="g_"/></body>
   <body name="box" pos="0 0 0.025"><freejoint name="box"/>
     <geom name="box" type="box" size="0.02 0.02 0.025" mass="0.2" friction="0.6"/></body>
 </worldbody>
@@ -39,9 +41,8 @@ def main(menagerie: Path, page: str | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "scene.xml").write_text(SCENE.replace("2f85.xml", f"{menagerie}/robotiq_2f85/2f85.xml"))
         robot = kl.load(Path(folder) / "scene.xml", packages=[menagerie])
-    sim = kl.Simulator(robot, dt=1e-3, collisions=True, motors="model")
-    names = ["q", "contact_force", "loop_error"]
-    run = sim.rollout(None, None, control, until=END, record=names, every=50)
+    sim = kl.Simulator(robot, dt=1e-3, collisions=Collisions(contacts=32), motors="model")
+    run = sim.rollout(None, None, control, until=END, record=["q", "contact_force", "loop_error"], every=50)
     height = np.array([robot.frame_pose(q, "box")[2, 3] for q in run.q])
     for k in range(9, len(run.t), 10):
         force = np.linalg.norm(run.contact_force[k], axis=1)

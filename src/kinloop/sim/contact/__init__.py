@@ -16,7 +16,7 @@
 Contact of any two bodies, through a fixed number of slots:
 
 - `scene`: the shapes that may touch, and the pairs of them that count.
-- `near_pairs`: which of them are near, and where.
+- `near_pairs`: which of them are near, and where; `room`: of how many at once.
 - `moving_columns`: how every coordinate moves every body.
 - `contact_frame`: one contact of two bodies: its axes, rows, velocities.
 - `pair_contact`: the contact problem of one step for all slots.
