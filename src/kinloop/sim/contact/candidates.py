@@ -38,12 +38,17 @@ class ContactPoint:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A contact point by numbers: body index, position in the body, radius."""
+    """A contact point by numbers: body index, position in the body, radius.
+
+    `link` is the link that carries it, where that is not the body, and `shape` the shape that it is a part of.
+    """
 
     name: str
     body: int
     at: Array
     radius: float
+    link: str = ""
+    shape: str = ""
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -137,10 +142,12 @@ def _of_point(robot: Robot, c: ContactPoint) -> Candidate:
 def _of_name(robot: Robot, name: str) -> list[Candidate]:
     body, placement = robot.frame(name)
     shapes = _shapes(robot.mechanism.bodies[body].geometry) if name in robot.body_names else []
-    points = [(p, r) for g in shapes for p, r in geometry_points(g)]
+    points = [(p, r, g) for g in shapes for p, r in geometry_points(g)]
     if not points:
         return [Candidate(name, body, _place(placement, (0, 0, 0)), 0.0)]
-    return [Candidate(f"{name}.{k}" if k else name, body, p, float(r)) for k, (p, r) in enumerate(points)]
+    return [
+        Candidate(f"{name}.{k}" if k else name, body, p, float(r), g.link, g.name) for k, (p, r, g) in enumerate(points)
+    ]
 
 
 def _place(placement: Transform, at: ArrayLike) -> Array:

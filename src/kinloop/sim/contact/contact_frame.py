@@ -53,6 +53,12 @@ def measured(row: Any, n: int) -> Measured:
     return Measured(x[:k].reshape(3, n), x[k : k + 3], x[k + 3 : k + 6], axes, x[k + 15], x[k + 16 : k + 19], x[-2])
 
 
+def measured_normals(rows: Array) -> Array:
+    """The normals (slots, 3) in what `Tables.contact` left of all contacts."""
+    first = rows.shape[1] - 18
+    return np.stack([rows[:, first + k] for k in (0, 3, 6)], axis=1)
+
+
 class Tables:
     """Everything that contacts are made of, as one vector, and one contact made of it."""
 

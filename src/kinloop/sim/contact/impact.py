@@ -30,6 +30,7 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.algorithms.trees.kinematics import Motion
 from kinloop.clusters import ClusterTree
+from kinloop.model import Topology
 from kinloop.scalar import Array
 from kinloop.sim.contact.candidates import Candidate
 from kinloop.sim.contact.contact_block import TINY
@@ -59,11 +60,22 @@ Solve = Callable[..., tuple[Impulses, list[Any]]]
 """What finds impulses: `joint_stops.solve_with_joints`, or what is called alike."""
 
 
+class Party(NamedTuple):
+    """One of two things that touch: its body (-1: the world), and the names of the link and of the shape it is."""
+
+    body: int
+    names: frozenset[str]
+
+
+GROUND = Party(-1, frozenset(("world", "ground")))
+
+
 class Hit(NamedTuple):
     """What a step with contact leads to: velocities `v` at its end, the way `travel` from its middle to its end.
 
     `memory` is for the next step: impulses [N s, N m s] to begin its search with, and 1 where contacts are jammed, else
-    0. `flying` says whether there are no impulses; `records` can be recorded.
+    0. `flying` says whether there are no impulses; `records` can be recorded. One of them, `touching`, is for sensors:
+    of every contact the place, the normal towards the first of its `Contact.parties`, the force on that, its number.
     """
 
     v: Array
@@ -113,6 +125,17 @@ class Contact:
         """What a step can record, and its shape."""
         n = len(self.candidates)
         return {"contact_force": (n, 3), "gap": (n,), "residual": (1,), "joint_impulse": (len(self.joints),)}
+
+    @property
+    def touching(self) -> int:
+        """How many contacts there may be in a step."""
+        return len(self.candidates)
+
+    def parties(self, top: Topology) -> list[tuple[Party, Party]]:
+        """Who touches whom, by the number of a contact in the output `touching` of a step."""
+        names = [b.name for b in top.mechanism.bodies]
+        named = [frozenset((c.link or names[c.body], c.shape or c.name)) for c in self.candidates]
+        return [(Party(c.body, own), GROUND) for c, own in zip(self.candidates, named, strict=True)]
 
     crowds = False
     """Whether there may be more contacts than it has room for."""
@@ -345,4 +368,7 @@ def _records(touches: list[Touch], impulses: list[Array], stops: list[Any], resi
         "gap": np.array([t.gap for t in touches]),
         "joint_impulse": np.array(stops),
         "residual": np.array([residual]),
+        "touching": [
+            [*t.point, *t.axes[:, 0], *f, float(k)] for k, (t, f) in enumerate(zip(touches, forces, strict=True))
+        ],
     }

@@ -14,10 +14,11 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
+from kinloop.model import Topology
 from kinloop.scalar import Array
 from kinloop.sim.contact.contact_block import Mobility
-from kinloop.sim.contact.contact_frame import ContactMotion, Tables, measured
-from kinloop.sim.contact.impact import JAMMED, NEARBY, Bounce, Contact, Hit, ended, harmless, rebound
+from kinloop.sim.contact.contact_frame import ContactMotion, Tables, measured, measured_normals
+from kinloop.sim.contact.impact import JAMMED, NEARBY, Bounce, Contact, Hit, Party, ended, harmless, rebound
 from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, split_rows
 from kinloop.sim.contact.moving_columns import Columns
 from kinloop.sim.contact.near_pairs import near_points
@@ -63,6 +64,16 @@ class PairContact(Contact):
         n = self.slots
         shapes: dict[str, tuple[int, ...]] = {"contact_force": (n, 3), "contact_point": (n, 3), "gap": (n,)}
         return shapes | {"contact_pair": (n,), "residual": (1,), "joint_impulse": (len(self.joints),)}
+
+    @property
+    def touching(self) -> int:
+        """How many contacts there may be in a step."""
+        return self.slots
+
+    def parties(self, top: Topology) -> list[tuple[Party, Party]]:
+        """Who touches whom, by the number of a pair."""
+        each = [Party(s.body, frozenset((s.link, s.name))) for s in self.scene.shapes]
+        return [(each[x.a], each[x.b]) for x in self.scene.pairs]
 
     def __call__(
         self, tree: ClusterTree, s: SmoothMotion, q: Array, v: Array, v_free: Array, drift: Array, memory: Array, h: Any
@@ -180,9 +191,15 @@ class PairContact(Contact):
             name: np.array([sc.where(t, x, empty[name]) for t, x in zip(there, values, strict=True)])
             for name, values in named.items()
         }
-        points = rows[:, -5:-2]
+        points, forces = rows[:, -5:-2], impulses * (1.0 / h)
+        normals = measured_normals(rows)
+        touching = [
+            [*x, *(sc.where(t, y, 0.0) for y in n), *f, sc.maximum(pair, 0.0)]
+            for x, n, f, t, pair in zip(points, normals, forces, there, out["contact_pair"], strict=True)
+        ]
         return out | {
-            "contact_force": impulses * (1.0 / h),
+            "touching": touching,
+            "contact_force": forces,
             "contact_point": points,
             "joint_impulse": np.array(stops),
             "residual": np.array([residual]),

@@ -17,7 +17,7 @@ import numpy as np
 
 from kinloop.errors import MethodError
 from kinloop.inputs import checked_count, checked_number
-from kinloop.model import Geometry, Surface
+from kinloop.model import Geometry, Surface, Topology
 from kinloop.model.joints import perpendicular
 from kinloop.robot import Robot
 from kinloop.sim.contact.candidates import can_move
@@ -65,6 +65,7 @@ class Shape:
     placement: Transform
     surface: Surface
     links: frozenset[str]
+    link: str = "world"
 
     @property
     def bound(self) -> float:
@@ -174,7 +175,7 @@ def _shapes(owner: str, body: int, geometry: Iterable[Geometry], options: Collis
         if g.role in ("collision", "both"):
             links = frozenset((owner, g.link or owner))
             name, size = g.name or f"{owner}.{k}", tuple(g.size)
-            out.append(Shape(name, g.kind, size, body, g.placement, g.surface or plain, links))
+            out.append(Shape(name, g.kind, size, body, g.placement, g.surface or plain, links, g.link or owner))
     return out
 
 
@@ -196,10 +197,11 @@ def _allowed(robot: Robot, shapes: list[Shape], options: Collisions) -> list[Tou
     never = [{*pair} for pair in rules.exclude] + [{*pair} for pair in options.exclude]
     listed = {frozenset((p.shape1, p.shape2)): p for p in rules.pairs}
     moves = [s.body >= 0 and can_move(tree, s.body) for s in shapes]
-    parent, out = tree.top.parent, []
+    carriers, out = _carriers(tree.top), []
     for i, a in enumerate(shapes):
         for j, b in enumerate(shapes[:i]):
-            if a.body == b.body or not (moves[i] or moves[j]):
+            (one, under_one), (other, under_other) = carriers[a.body], carriers[b.body]
+            if one == other or not (moves[i] or moves[j]):
                 continue
             own = listed.get(frozenset((a.name, b.name)))
             if own is not None:
@@ -207,12 +209,20 @@ def _allowed(robot: Robot, shapes: list[Shape], options: Collisions) -> list[Tou
                 out.append(Touching(j, i, friction, own.margin - own.gap, own.condim > 3))
                 continue
             x, y = a.surface, b.surface
-            carried = min(a.body, b.body) >= 0 and (parent[a.body] == b.body or parent[b.body] == a.body)
+            carried = min(one, other) >= 0 and (under_one == other or under_other == one)
             if not (x.contype & y.conaffinity or y.contype & x.conaffinity) or (carried and rules.filter_parents):
                 continue
             if not any(_names_both(names, a, b) for names in never):
                 out.append(_combined(j, i, y, x))
     return out
+
+
+def _carriers(top: Topology) -> dict[int, tuple[int, int]]:
+    """For every body and the world the one that it is fixed to, or itself, and the one that carries that."""
+    found = {WORLD: (WORLD, WORLD)}
+    for i, parent in enumerate(top.parent):
+        found[i] = found[parent] if top.types[i].nv == 0 else (i, found[parent][0])
+    return found
 
 
 def _names_both(names: set[str], a: Shape, b: Shape) -> bool:

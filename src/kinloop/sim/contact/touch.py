@@ -22,21 +22,25 @@ depth: a bad start costs that much energy at most."""
 class Touch(NamedTuple):
     """One candidate at a configuration: its gap [m], and the axes of contact (normal, two tangents) as columns.
 
-    Axes are in the world; `wrench` (6, 3) has the wrenches of unit forces along them, in the body's frame.
+    Axes are in the world; `wrench` (6, 3) has the wrenches of unit forces along them, in the body's frame. `point` is
+    in the world, halfway between the candidate and the ground.
     """
 
     body: int
     gap: Any
     axes: Array
     wrench: Array
+    point: Array
 
 
 def touch(ground: Ground, c: Candidate, T: Transform) -> Touch:
     """A candidate over the ground, with its body at the pose T."""
-    gap, axes = ground.surface(T.p + T.R @ c.at)
+    centre = T.p + T.R @ c.at
+    gap, axes = ground.surface(centre)
     inside = T.R.T @ axes
     lever = c.at - c.radius * inside[:, 0]
-    return Touch(c.body, gap - c.radius, axes, np.concatenate([cross(lever, inside), inside]))
+    point = centre - (0.5 * (gap + c.radius)) * axes[:, 0]
+    return Touch(c.body, gap - c.radius, axes, np.concatenate([cross(lever, inside), inside]), point)
 
 
 def gravity_of(top: Topology) -> float:
