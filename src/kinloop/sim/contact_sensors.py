@@ -16,7 +16,8 @@ from kinloop import scalar as sc
 from kinloop.model import Sensor, Topology
 from kinloop.model.sensor import OF_CONTACT
 from kinloop.scalar import Array
-from kinloop.sim.contact.impact import Contact, Party
+from kinloop.sim.contact.candidates import Party
+from kinloop.sim.contact.impact import Contact
 from kinloop.sim.outside import Outside
 from kinloop.sim.sensor_zones import meets
 from kinloop.spatial import Transform, cross, cross_force

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from kinloop.clusters import ClusterTree
 from kinloop.errors import MethodError
 from kinloop.inputs import checked_number
-from kinloop.model import Geometry
+from kinloop.model import Geometry, Topology
 from kinloop.model.frozen_arrays import frozen
 from kinloop.robot import Robot
 from kinloop.scalar import Array
@@ -36,6 +36,16 @@ class ContactPoint:
         checked_number(f"radius of the contact point on {self.frame!r}", self.radius, "not be negative", 0.0)
 
 
+class Party(NamedTuple):
+    """One of two things that touch: its body (-1: the world), and the names of the link and of the shape it is."""
+
+    body: int
+    names: frozenset[str]
+
+
+GROUND = Party(-1, frozenset(("world", "ground")))
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A contact point by numbers: body index, position in the body, radius.
@@ -54,6 +64,11 @@ class Candidate:
     def key(self) -> tuple[Any, ...]:
         """What kernels depend on."""
         return self.body, *map(float, self.at), self.radius
+
+    def party(self, top: Topology) -> Party:
+        """Who it is, to whatever touches it."""
+        link = self.link or top.mechanism.bodies[self.body].name
+        return Party(self.body, frozenset((link, self.shape or self.name)))
 
 
 def box_corners(frame: str, size: ArrayLike, at: ArrayLike = (0.0, 0.0, 0.0)) -> list[ContactPoint]:

@@ -32,14 +32,14 @@ from kinloop.algorithms.trees.kinematics import Motion
 from kinloop.clusters import ClusterTree
 from kinloop.model import Topology
 from kinloop.scalar import Array
-from kinloop.sim.contact.candidates import Candidate
+from kinloop.sim.contact.candidates import GROUND, Candidate, Party
 from kinloop.sim.contact.contact_block import TINY
 from kinloop.sim.contact.ground import Ground
 from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, solve_with_joints, steps_over
 from kinloop.sim.contact.propagation import Propagated, response, softened
 from kinloop.sim.contact.row_steps import ContactRow
 from kinloop.sim.contact.solver import Impulses, shared
-from kinloop.sim.contact.touch import Touch, gravity_of, lowest_rate, touch
+from kinloop.sim.contact.touch import Touch, gravity_of, lowest_rate, recorded, touch
 from kinloop.sim.on_loops import spanning
 from kinloop.sim.smooth_motion import SmoothMotion, spanning_kinetic_energy
 from kinloop.sim.turning_axes import free_bodies, turned_by
@@ -58,16 +58,6 @@ BELOW = 1e-5
 
 Solve = Callable[..., tuple[Impulses, list[Any]]]
 """What finds impulses: `joint_stops.solve_with_joints`, or what is called alike."""
-
-
-class Party(NamedTuple):
-    """One of two things that touch: its body (-1: the world), and the names of the link and of the shape it is."""
-
-    body: int
-    names: frozenset[str]
-
-
-GROUND = Party(-1, frozenset(("world", "ground")))
 
 
 class Hit(NamedTuple):
@@ -133,9 +123,7 @@ class Contact:
 
     def parties(self, top: Topology) -> list[tuple[Party, Party]]:
         """Who touches whom, by the number of a contact in the output `touching` of a step."""
-        names = [b.name for b in top.mechanism.bodies]
-        named = [frozenset((c.link or names[c.body], c.shape or c.name)) for c in self.candidates]
-        return [(Party(c.body, own), GROUND) for c, own in zip(self.candidates, named, strict=True)]
+        return [(c.party(top), GROUND) for c in self.candidates]
 
     crowds = False
     """Whether there may be more contacts than it has room for."""
@@ -175,7 +163,7 @@ class Contact:
         impulses, stops = ([x * factor for x in xs] for xs in (forces, stops))
         change = factor * change
         flying = _flying(impulses, paths)
-        records = _records(touches, impulses, stops, found.residual, h)
+        records = recorded(touches, impulses, stops, found.residual, h)
         return ended(tree, v, v_free, drift, change, bounce, flying, begin, records, h)
 
     def _rows(
@@ -358,17 +346,3 @@ def _flying(impulses: list[Array], paths: list[JointPath]) -> Any:
     for p in paths:
         out = sc.logical_and(out, p.inside)
     return out
-
-
-def _records(touches: list[Touch], impulses: list[Array], stops: list[Any], residual: Any, h: Any) -> dict[str, Any]:
-    """What can be recorded: forces in the world, gaps, impulses of joints, and how exactly the solver solved."""
-    forces = [t.axes @ x / h for t, x in zip(touches, impulses, strict=True)]
-    return {
-        "contact_force": np.array(forces).reshape(len(forces), 3),
-        "gap": np.array([t.gap for t in touches]),
-        "joint_impulse": np.array(stops),
-        "residual": np.array([residual]),
-        "touching": [
-            [*t.point, *t.axes[:, 0], *f, float(k)] for k, (t, f) in enumerate(zip(touches, forces, strict=True))
-        ],
-    }

@@ -16,9 +16,10 @@ from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
 from kinloop.model import Topology
 from kinloop.scalar import Array
+from kinloop.sim.contact.candidates import Party
 from kinloop.sim.contact.contact_block import Mobility
 from kinloop.sim.contact.contact_frame import ContactMotion, Tables, measured, measured_normals
-from kinloop.sim.contact.impact import JAMMED, NEARBY, Bounce, Contact, Hit, Party, ended, harmless, rebound
+from kinloop.sim.contact.impact import JAMMED, NEARBY, Bounce, Contact, Hit, ended, harmless, rebound
 from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, split_rows
 from kinloop.sim.contact.moving_columns import Columns
 from kinloop.sim.contact.near_pairs import near_points

@@ -52,3 +52,17 @@ def lowest_rate(g: float, gap: Any, h: Any) -> Any:
     """The smallest normal velocity after a step that begins with a gap, by (1) of `impact`."""
     lift = 0.5 * h * g + sc.sqrt(LIFT * g * sc.maximum(-gap, 0.0))
     return sc.minimum(-gap / h, lift)
+
+
+def recorded(touches: list[Touch], impulses: list[Array], stops: list[Any], residual: Any, h: Any) -> dict[str, Any]:
+    """What can be recorded: forces in the world, gaps, impulses of joints, and how exactly the solver solved."""
+    forces = [t.axes @ x / h for t, x in zip(touches, impulses, strict=True)]
+    return {
+        "contact_force": np.array(forces).reshape(len(forces), 3),
+        "gap": np.array([t.gap for t in touches]),
+        "joint_impulse": np.array(stops),
+        "residual": np.array([residual]),
+        "touching": [
+            [*t.point, *t.axes[:, 0], *f, float(k)] for k, (t, f) in enumerate(zip(touches, forces, strict=True))
+        ],
+    }
