@@ -13,7 +13,6 @@ from kinloop.errors import ModelError
 from kinloop.io import ModelWarning, save
 from kinloop.model import Frame, Sensor
 from kinloop.sim import Collisions, ExternalForce, Plane, Simulator, Spring
-from kinloop.sim.contact_sensors import ROW
 from tests.sim.file_models import spanning_state
 
 mujoco = pytest.importorskip("mujoco")
@@ -24,9 +23,9 @@ TRIPOD = """<mujoco><option timestep="0.0005"/><worldbody><geom name="floor" typ
 <body name="pad" pos="0 0 -0.2"><geom name="ball1" type="sphere" size="0.03" mass="0.2"/><site name="z1" type="sphere" size="0.035"/><site name="far" type="box" size="0.05 0.05 0.05" pos="0 0 0.2"/></body></body>
 <body name="left" pos="-0.15 0.05 -0.05"><joint name="j2" axis="0 1 0" damping="5" stiffness="500"/><geom type="capsule" fromto="0 0 0 0 0 -0.2" size="0.02" mass="0.3"/><geom name="ball2" type="sphere" size="0.03" pos="0 0 -0.2" mass="0.2"/><site name="z2" type="cylinder" size="0.04 0.04" pos="0 0 -0.2" euler="20 30 0"/></body>
 <body name="right" pos="-0.15 -0.05 -0.05"><joint name="j3" axis="0 1 0" damping="5" stiffness="500"/><geom type="capsule" fromto="0 0 0 0 0 -0.2" size="0.02" mass="0.3"/><geom name="ball3" type="sphere" size="0.03" pos="0 0 -0.2" mass="0.2"/><site name="z3" type="capsule" size="0.02 0.04" pos="0 0 -0.2" euler="10 0 0"/><site name="e3" type="ellipsoid" size="0.02 0.04 0.04" pos="0 0 -0.2"/></body>
-</body><body name="ball" pos="0.05 0 0.4"><freejoint name="ball"/><geom name="ball" type="sphere" size="0.07" mass="0.5"/><site name="below" type="box" size="0.04 0.04 0.04" pos="0.02 0 -0.1"/></body></worldbody>
+</body><body name="ball" pos="0.05 0 0.4"><freejoint name="ball"/><geom name="ball" type="sphere" size="0.07" mass="0.5" condim="6" friction="1 0.1 0.01"/><site name="below" type="box" size="0.04 0.04 0.04" pos="0.02 0 -0.1"/></body></worldbody>
 <sensor><touch name="t1" site="z1"/><touch name="none" site="far"/><touch name="t2" site="z2" cutoff="6"/><touch name="t3" site="z3"/><touch name="te" site="e3"/><touch name="tb" site="below"/>
-<force name="f1" site="z1"/><torque name="m1" site="z1"/><force name="f2" site="z2"/><torque name="m2" site="z2"/><force name="fb" site="below"/>
+<force name="f1" site="z1"/><torque name="m1" site="z1"/><force name="f2" site="z2"/><torque name="m2" site="z2"/><force name="fb" site="below"/><torque name="mb" site="below"/>
 <contact name="c1" body1="pad" data="force" reduce="netforce"/><contact name="c2" geom1="floor" data="force" reduce="netforce"/><contact name="c3" geom1="ball" body2="base" data="force" reduce="netforce"/></sensor></mujoco>"""
 
 
@@ -44,7 +43,7 @@ def readings(model, data):
 
 def contacts_of(sim, model, data):
     """MuJoCo's contacts as what a step says of contacts."""
-    names, rows = sim.contact.scene.pair_names, np.zeros((sim.contact.touching, ROW))
+    names, rows = sim.contact.scene.pair_names, np.zeros(sim.contact.touching)
     for k in range(data.ncon):
         c, wrench = data.contact[k], np.zeros(6)
         mujoco.mj_contactForce(model, data, k, wrench)
@@ -53,7 +52,8 @@ def contacts_of(sim, model, data):
         flip = pair not in names
         number, force = names.index(pair[::-1] if flip else pair), axes.T @ wrench[:3]
         sign = 1.0 if flip else -1.0  # MuJoCo's normal leads away from its first geom
-        rows[k] = [*c.pos, *(sign * axes[0]), *(sign * force), number]
+        torque = [*(sign * (axes.T @ wrench[3:]))] if rows.shape[1] > 10 else []
+        rows[k] = [*c.pos, *(sign * axes[0]), *(sign * force), *torque, number]
     return rows.ravel()
 
 

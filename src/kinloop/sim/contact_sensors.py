@@ -22,9 +22,6 @@ from kinloop.sim.outside import Outside
 from kinloop.sim.sensor_zones import meets
 from kinloop.spatial import Transform, cross, cross_force
 
-ROW = 10
-"""Numbers of a contact: its place, its normal, the force on the first that touches, the number of the two."""
-
 
 class Felt:
     """What sensors of contact feel of the contacts of a step: of each its sum, a vector of as many numbers."""
@@ -32,7 +29,7 @@ class Felt:
     def __init__(self, top: Topology, contact: Contact | None, sensors: tuple[Sensor, ...]) -> None:
         self.top, self.sensors = top, [s for s in sensors if s.kind in OF_CONTACT]
         self.parties = contact.parties(top) if contact is not None and self.sensors else []
-        self.count = contact.touching if contact is not None and self.parties else 0
+        self.shape = contact.touching if contact is not None and self.parties else (0, 0)
         self.signs = np.array([[self._sign(s, pair) for s in self.sensors] for pair in self.parties], dtype=float)
 
     def _sign(self, s: Sensor, pair: tuple[Party, Party]) -> float:
@@ -51,7 +48,7 @@ class Felt:
         return i < 0 or (party.body >= 0 and i in self.top.support(party.body))
 
     def sums(self, poses: list[Transform], rows: Array) -> dict[str, Array]:
-        """Of every sensor, by name, what the contacts `rows` (n, `ROW`) do; `poses` are those of the sensors' frames.
+        """Of every sensor, by name, what the contacts `rows` (n, m) do; `poses` are those of the sensors' frames.
 
         A touch: the sum of normal forces. A contact force: the force. Others: force and moment about their frame's
         origin, in the world.
@@ -66,8 +63,8 @@ class Felt:
 
     def _add(self, carry: Any, row: Any, shared: Any) -> tuple[list[Any], list[Any]]:
         """One contact more, as a body of `scalar.scan`."""
-        x, normal, force, number = (np.array(row[a:b]) for a, b in ((0, 3), (3, 6), (6, 9), (9, 10)))
-        signs = sc.take(self.signs, number[0])
+        x, normal, force, torque = (np.array(row[a:b]) for a, b in ((0, 3), (3, 6), (6, 9), (9, self.shape[1] - 1)))
+        signs = sc.take(self.signs, row[self.shape[1] - 1])
         found: list[Any] = []
         for k, s in enumerate(self.sensors):
             given = np.array(shared[12 * k : 12 * k + 12])
@@ -80,7 +77,9 @@ class Felt:
                 found.append(felt)
                 continue
             pushed = signs[k] * force
-            found += [*pushed, *(() if s.kind == "contact_force" else cross(x - p, pushed))]
+            found += pushed.tolist()
+            if s.kind != "contact_force":
+                found += [*(cross(x - p, pushed) + (signs[k] * torque if len(torque) else 0.0))]
         return [a + b for a, b in zip(carry, found, strict=True)], []
 
 

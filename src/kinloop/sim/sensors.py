@@ -19,7 +19,7 @@ from kinloop.model.sensor import IN_STEPS, OF_CONTACT, UNBOUNDED_KINDS, held_in_
 from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive, file_motor_force, motor_forces
 from kinloop.sim.contact.impact import Contact
-from kinloop.sim.contact_sensors import ROW, Felt, moving_masses, outside_wrench
+from kinloop.sim.contact_sensors import Felt, moving_masses, outside_wrench
 from kinloop.sim.file_motors import FileMotor
 from kinloop.sim.outside import NOTHING, Outside
 from kinloop.sim.transmissions import Line, Setting, actuator_line, along_tendon
@@ -218,13 +218,13 @@ class Sensors:
         """Sizes of the function's inputs."""
         top: Topology = self.drive.top
         sizes = {"q": top.nq, "qd": top.n_spanning, "qdd": top.n_spanning, "u": self.nu}
-        return sizes | {"touching": ROW * self.felt.count, "t": 1}
+        return sizes | {"touching": self.felt.shape[0] * self.felt.shape[1], "t": 1}
 
     def __call__(self, q: Array, qd: Array, qdd: Array, u: Array, touching: Array, t: Array) -> dict[str, Array]:
         """All that is told, one after the other."""
         r = Reading(self.drive, self.outside.at(t[0]), q, qd, qdd, u)
         frames = [Transform.identity() if s.frame is None else r.at.pose(s.frame) for s in self.felt.sensors]
-        r.loads = self.felt.sums(frames, np.asarray(touching).reshape(-1, ROW))
+        r.loads = self.felt.sums(frames, np.asarray(touching).reshape(self.felt.shape))
         return {"told": np.concatenate([told(r, s) for s in self.sensors] or [np.zeros(0)])}
 
     def split(self, x: Array, t: Array) -> dict[str, Array]:

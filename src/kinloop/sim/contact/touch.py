@@ -11,6 +11,7 @@ from kinloop.model.topology import Topology
 from kinloop.scalar import Array
 from kinloop.sim.contact.candidates import Candidate
 from kinloop.sim.contact.ground import Ground
+from kinloop.sim.contact.solver import Impulses
 from kinloop.spatial import Transform
 from kinloop.spatial.transform import cross
 
@@ -54,14 +55,15 @@ def lowest_rate(g: float, gap: Any, h: Any) -> Any:
     return sc.minimum(-gap / h, lift)
 
 
-def recorded(touches: list[Touch], impulses: list[Array], stops: list[Any], residual: Any, h: Any) -> dict[str, Any]:
+def recorded(touches: list[Touch], impulses: list[Array], stops: list[Any], found: Impulses, h: Any) -> dict[str, Any]:
     """What can be recorded: forces in the world, gaps, impulses of joints, and how exactly the solver solved."""
     forces = [t.axes @ x / h for t, x in zip(touches, impulses, strict=True)]
     return {
         "contact_force": np.array(forces).reshape(len(forces), 3),
         "gap": np.array([t.gap for t in touches]),
         "joint_impulse": np.array(stops),
-        "residual": np.array([residual]),
+        "residual": np.array([found.residual]),
+        "iterations": np.array([found.rounds]),
         "touching": [
             [*t.point, *t.axes[:, 0], *f, float(k)] for k, (t, f) in enumerate(zip(touches, forces, strict=True))
         ],
