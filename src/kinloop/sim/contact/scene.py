@@ -17,7 +17,7 @@ import numpy as np
 
 from kinloop.errors import MethodError
 from kinloop.inputs import checked_count, checked_number
-from kinloop.model import Geometry, Surface
+from kinloop.model import ContactPair, Geometry, Surface
 from kinloop.model.joints import perpendicular
 from kinloop.robot import Robot
 from kinloop.sim.contact.candidates import can_move
@@ -95,14 +95,15 @@ class Shape:
 class Touching(NamedTuple):
     """Two shapes that may touch, by their places among all: friction along the surface, and where contact begins [m].
 
-    `torsion` says that the model wants friction about the normal, or against rolling, too.
+    `torsion` and `rolling` are friction about the normal and against rolling [m].
     """
 
     a: int
     b: int
     friction: float
     margin: float
-    torsion: bool
+    torsion: float = 0.0
+    rolling: float = 0.0
 
     def exchanged(self) -> Touching:
         """The same, the second shape first."""
@@ -129,6 +130,12 @@ class Scene:
     def pairs(self) -> list[Touching]:
         """All pairs, in the order in which they are numbered."""
         return [pair for c in self.classes for pair in c.pairs]
+
+    @property
+    def rows(self) -> int:
+        """Rows of a contact: three of forces, and where any has them one of torsion and two of rolling."""
+        rolls, turns = (any(getattr(x, name) > 0.0 for x in self.pairs) for name in ("rolling", "torsion"))
+        return 6 if rolls else 4 if turns else 3
 
     @property
     def pair_names(self) -> list[tuple[str, str]]:
@@ -203,8 +210,7 @@ def _allowed(robot: Robot, shapes: list[Shape], options: Collisions) -> list[Tou
                 continue
             own = listed.get(frozenset((a.name, b.name)))
             if own is not None:
-                friction = own.friction[0] if own.condim > 1 else 0.0
-                out.append(Touching(j, i, friction, own.margin - own.gap, own.condim > 3))
+                out.append(_touching(j, i, _coefficients(own), own.condim, own.margin - own.gap))
                 continue
             x, y = a.surface, b.surface
             carried = min(a.body, b.body) >= 0 and (parent[a.body] == b.body or parent[b.body] == a.body)
@@ -213,6 +219,18 @@ def _allowed(robot: Robot, shapes: list[Shape], options: Collisions) -> list[Tou
             if not any(_names_both(names, a, b) for names in never):
                 out.append(_combined(j, i, y, x))
     return out
+
+
+def _coefficients(pair: ContactPair) -> tuple[float, float, float]:
+    """Friction of a listed pair along the surface, about its normal, against rolling."""
+    sliding, across, torsion, rolling, askew = pair.friction
+    if (sliding != across and pair.condim >= 3) or (rolling != askew and pair.condim >= 6):
+        warnings.warn(
+            f"friction of the pair {pair.shape1!r} and {pair.shape2!r} differs by direction ({pair.friction}); "
+            "the first of two numbers is taken for both",
+            stacklevel=6,
+        )
+    return sliding, torsion, rolling
 
 
 def _names_both(names: set[str], a: Shape, b: Shape) -> bool:
@@ -225,24 +243,23 @@ def _combined(i: int, j: int, a: Surface, b: Surface) -> Touching:
     """What two surfaces say of their contact."""
     if a.priority != b.priority:
         one = a if a.priority > b.priority else b
-        friction, condim = one.friction[0], one.condim
+        friction, condim = one.friction, one.condim
     else:
-        friction, condim = max(a.friction[0], b.friction[0]), max(a.condim, b.condim)
-    margin = max(a.margin, b.margin) - max(a.gap, b.gap)
-    return Touching(i, j, friction if condim > 1 else 0.0, margin, condim > 3)
+        friction, condim = tuple(map(max, zip(a.friction, b.friction, strict=True))), max(a.condim, b.condim)
+    return _touching(i, j, friction, condim, max(a.margin, b.margin) - max(a.gap, b.gap))
+
+
+def _touching(i: int, j: int, friction: tuple[float, ...], condim: int, margin: float) -> Touching:
+    """A pair with those coefficients of friction that its condim lets act."""
+    sliding, torsion, rolling = (x if condim >= least else 0.0 for x, least in zip(friction, (3, 4, 6), strict=True))
+    return Touching(i, j, sliding, margin, torsion, rolling)
 
 
 def _announce(shapes: list[Shape], found: dict[tuple[str, str], list[Touching]]) -> None:
-    """Warn of pairs that nothing here knows, and of friction that is left out."""
+    """Warn of pairs that nothing here knows."""
     said = [f"{a} and {b} ({_named(shapes, pairs)})" for (a, b), pairs in found.items() if (a, b) not in PAIRS]
     if said:
         warnings.warn(f"contact of these shapes is not computed: {'; '.join(said)}", stacklevel=5)
-    turning = [pair for kinds, pairs in found.items() if kinds in PAIRS for pair in pairs if pair.torsion]
-    if turning:
-        warnings.warn(
-            f"friction about the normal and against rolling (condim 4 and 6) is left out: {_named(shapes, turning)}",
-            stacklevel=5,
-        )
 
 
 def _named(shapes: list[Shape], pairs: list[Touching]) -> str:
