@@ -22,7 +22,7 @@ from kinloop.model.facts import plain
 from kinloop.robot import Robot
 from kinloop.scalar import Array
 from kinloop.sim.on_loops import closed_twice, projected
-from kinloop.sim.searching import Searching
+from kinloop.sim.searching import HasMiddle, Searching
 from kinloop.sim.sensors import Sensors
 from kinloop.sim.single_step import SingleStep
 from kinloop.sim.singularity import loop_speed, nearness
@@ -104,7 +104,7 @@ class Engine:
     @cached_property
     def searching(self) -> Searching | None:
         """What looks for contacts before every step; None where all have a formula."""
-        return Searching(self, self._method) if self._method is not None and self.system.searched else None
+        return Searching(self, self._method) if self.system.searched and isinstance(self._method, HasMiddle) else None
 
     @cached_property
     def rate(self) -> Any:

@@ -5,7 +5,7 @@ Poses are those at which the step evaluates its contacts: at its middle, as the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -15,17 +15,25 @@ from kinloop.scalar import Array
 from kinloop.sim.contact.pair_contact import PairContact, searched_shapes
 from kinloop.sim.on_loops import coordinates
 from kinloop.sim.status import Status
-from kinloop.sim.stepper import StepMethod, StepState, activated, memory_size
+from kinloop.sim.stepper import StepMethod, StepState, System, activated, memory_size
 from kinloop.sim.watch import Watch
 
 if TYPE_CHECKING:
     from kinloop.sim.engine import Engine
 
 
+@runtime_checkable
+class HasMiddle(StepMethod, Protocol):
+    """A method of steps that look at contacts somewhere on their way."""
+
+    def middle(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> tuple[Array, Array]:
+        """Positions and spanning velocities at which a step of length h looks at contacts."""
+
+
 class Searching:
     """The search for contacts before the steps of an engine by a method."""
 
-    def __init__(self, engine: Engine, method: StepMethod) -> None:
+    def __init__(self, engine: Engine, method: HasMiddle) -> None:
         system = engine.system
         tree, contact = system.tree, system.contact
         assert isinstance(contact, PairContact) and contact.search is not None, "nothing is searched for"

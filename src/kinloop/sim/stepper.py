@@ -19,6 +19,7 @@ from kinloop.clusters.tangent_frame import plain
 from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive
 from kinloop.sim.contact.impact import Contact
+from kinloop.sim.contact.pair_contact import PairContact
 from kinloop.sim.energy_monitor import booked, energies
 from kinloop.sim.file_motors import FileMotor
 from kinloop.sim.on_loops import drivers
@@ -63,7 +64,7 @@ class System:
     @cached_property
     def searched(self) -> dict[str, int]:
         """What steps are told of contacts that are searched for between them: nothing where all have a formula."""
-        return self.contact.inputs if self.contact else {}
+        return self.contact.inputs if isinstance(self.contact, PairContact) else {}
 
     def at(self, *clock: Array, since: Any = 0.0) -> System:
         """The system so many seconds after the time that a clock (1,) says, if there is one."""
@@ -71,7 +72,9 @@ class System:
 
     def touching(self, *searched: Array) -> System:
         """The system with contacts that a search found, if there is one."""
-        return replace(self, contact=self.contact.told(*searched)) if searched and self.contact else self
+        if not searched or not isinstance(self.contact, PairContact):
+            return self
+        return replace(self, contact=self.contact.told(*searched))
 
     @cached_property
     def bends(self) -> bool:
@@ -160,9 +163,6 @@ class StepMethod(Protocol):
 
     def starting_memory(self, system: System, q: Array, qd: Array, u: Array, h: Any) -> tuple[Array, Any]:
         """What a row remembers that begins at (q, qd), and whether that is lost to rounding."""
-
-    def middle(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> tuple[Array, Array]:
-        """Positions and spanning velocities at which a step of length h looks at contacts."""
 
     def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
         """One step of length h under the controls u."""

@@ -114,15 +114,6 @@ class Contact:
         n = len(self.candidates)
         return {"contact_force": (n, 3), "gap": (n,), "residual": (1,), "joint_impulse": (len(self.joints),)}
 
-    @property
-    def inputs(self) -> dict[str, int]:
-        """What a step is told of its contacts from outside, by name and size: nothing."""
-        return {}
-
-    def told(self, searched: Array) -> Contact:
-        """The same with what a search for `inputs` found."""
-        return self
-
     crowds = False
     """Whether there may be more contacts than it has room for."""
 

@@ -51,10 +51,6 @@ class FixedStep(ABC):
         """The memories of batch rows (B, n), for steps of length h from now on."""
         return memory
 
-    def middle(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> tuple[Array, Array]:
-        """Positions and spanning velocities at which a step looks at contacts: those it begins with."""
-        return q, qd
-
     @abstractmethod
     def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
         """One step of length h of one row under the controls u, on numbers or symbols."""
