@@ -79,6 +79,7 @@ class RecordPlan:
             "contact_force": contact and contact.records["gap"][0],
             "penetration": contact and contact.records["gap"][0],
             "residual": contact,
+            "iterations": contact,
             "missed": contact and contact.crowds,
         }
         return [name for name in PEAKS if has.get(name, True)]
@@ -194,7 +195,8 @@ class Recorder:
     def over_parts(self, kept: dict[str, Array], parts: int) -> dict[str, Array]:
         """What is recorded of steps (rows, steps, ...), from outputs of all their parts (rows, steps * parts, ...)."""
         rules: dict[str, Callable[..., Array]] = {
-            "contact_force": np.mean, "joint_impulse": np.sum, "residual": np.max, "acceleration": np.mean,
+            "contact_force": np.mean, "contact_torque": np.mean, "joint_impulse": np.sum, "residual": np.max,
+            "iterations": np.max, "acceleration": np.mean,
         }  # fmt: skip
         out = {}
         for name, x in kept.items():

@@ -280,8 +280,8 @@ class Simulator(SimulatorDerivatives):
         called once per step. It goes `steps` steps of length dt, or `until` a time [s], or to the last of `times`; a
         last step is shorter where need be. `record` names what to keep after every `every`-th step, or at the `times`
         (a list of times [s], which need not lie on steps), with `record_start` at the beginning too: q, v, qd, energy,
-        kinetic_energy, potential_energy, loop_error, with contact contact_force, gap, residual, joint_impulse, and
-        sensors of the model by their names (accelerations and forces are those of the step before).
+        kinetic_energy, potential_energy, loop_error, with contact contact_force, gap, residual, iterations,
+        joint_impulse, sensors of the model by their names (accelerations and forces are those of the step before).
         `progress(done, steps)` is called now and then.
         """
         flat = [np.ndim(x) if x is not None else 0 for x in (q0, v0)]

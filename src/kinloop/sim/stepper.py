@@ -274,10 +274,9 @@ def _peaks(before: Watch, moved: Moved, fastest: Any) -> dict[str, Any]:
         found["contact_force"] = sc.maximum(before.contact_force, sc.sqrt(force @ force))
         for gap in seen["gap"]:
             found["penetration"] = sc.maximum(found.get("penetration", before.penetration), -gap)
-    if "residual" in seen:
-        found["residual"] = sc.maximum(before.residual, seen["residual"][0])
-    if "missed" in seen:
-        found["missed"] = sc.maximum(before.missed, seen["missed"][0])
+    for name in ("residual", "iterations", "missed"):
+        if name in seen:
+            found[name] = sc.maximum(getattr(before, name), seen[name][0])
     return found
 
 

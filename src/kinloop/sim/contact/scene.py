@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from kinloop.errors import MethodError
 from kinloop.inputs import checked_count, checked_number
-from kinloop.model import Geometry, Surface
+from kinloop.model import ContactPair, Geometry, Surface
 from kinloop.robot import Robot
 from kinloop.sim.contact.candidates import can_move
 from kinloop.sim.contact.ground import Ground
@@ -56,14 +56,15 @@ class Collisions:
 class Touching(NamedTuple):
     """Two shapes that may touch, by their places among all: friction along the surface, and where contact begins [m].
 
-    `torsion` says that the model wants friction about the normal, or against rolling, too.
+    `torsion` and `rolling` are friction about the normal and against rolling [m].
     """
 
     a: int
     b: int
     friction: float
     margin: float
-    torsion: bool
+    torsion: float = 0.0
+    rolling: float = 0.0
 
     def exchanged(self) -> Touching:
         """The same, the second shape first."""
@@ -91,6 +92,12 @@ class Scene:
     def pairs(self) -> list[Touching]:
         """All pairs, in the order in which they are numbered: those with a formula by kind, then those searched for."""
         return [*(pair for c in self.classes for pair in c.pairs), *self.searched]
+
+    @property
+    def rows(self) -> int:
+        """Rows of a contact: three of forces, and where any has them one of torsion and two of rolling."""
+        rolls, turns = (any(getattr(x, name) > 0.0 for x in self.pairs) for name in ("rolling", "torsion"))
+        return 6 if rolls else 4 if turns else 3
 
     @property
     def pair_names(self) -> list[tuple[str, str]]:
@@ -165,8 +172,7 @@ def _allowed(robot: Robot, shapes: list[Shape], options: Collisions) -> list[Tou
                 continue
             own = listed.get(frozenset((a.name, b.name)))
             if own is not None:
-                friction = own.friction[0] if own.condim > 1 else 0.0
-                out.append(Touching(j, i, friction, own.margin - own.gap, own.condim > 3))
+                out.append(_touching(j, i, _coefficients(own), own.condim, own.margin - own.gap))
                 continue
             x, y = a.surface, b.surface
             carried = min(a.body, b.body) >= 0 and (parent[a.body] == b.body or parent[b.body] == a.body)
@@ -175,6 +181,18 @@ def _allowed(robot: Robot, shapes: list[Shape], options: Collisions) -> list[Tou
             if not any(_names_both(names, a, b) for names in never):
                 out.append(_combined(j, i, y, x))
     return out
+
+
+def _coefficients(pair: ContactPair) -> tuple[float, float, float]:
+    """Friction of a listed pair along the surface, about its normal, against rolling."""
+    sliding, across, torsion, rolling, askew = pair.friction
+    if (sliding != across and pair.condim >= 3) or (rolling != askew and pair.condim >= 6):
+        warnings.warn(
+            f"friction of the pair {pair.shape1!r} and {pair.shape2!r} differs by direction ({pair.friction}); "
+            "the first of two numbers is taken for both",
+            stacklevel=6,
+        )
+    return sliding, torsion, rolling
 
 
 def _names_both(names: set[str], a: Shape, b: Shape) -> bool:
@@ -187,24 +205,23 @@ def _combined(i: int, j: int, a: Surface, b: Surface) -> Touching:
     """What two surfaces say of their contact."""
     if a.priority != b.priority:
         one = a if a.priority > b.priority else b
-        friction, condim = one.friction[0], one.condim
+        friction, condim = one.friction, one.condim
     else:
-        friction, condim = max(a.friction[0], b.friction[0]), max(a.condim, b.condim)
-    margin = max(a.margin, b.margin) - max(a.gap, b.gap)
-    return Touching(i, j, friction if condim > 1 else 0.0, margin, condim > 3)
+        friction, condim = tuple(map(max, zip(a.friction, b.friction, strict=True))), max(a.condim, b.condim)
+    return _touching(i, j, friction, condim, max(a.margin, b.margin) - max(a.gap, b.gap))
+
+
+def _touching(i: int, j: int, friction: tuple[float, ...], condim: int, margin: float) -> Touching:
+    """A pair with those coefficients of friction that its condim lets act."""
+    sliding, torsion, rolling = (x if condim >= least else 0.0 for x, least in zip(friction, (3, 4, 6), strict=True))
+    return Touching(i, j, sliding, margin, torsion, rolling)
 
 
 def _announce(shapes: list[Shape], found: dict[Any, list[Touching]]) -> None:
-    """Warn of pairs that nothing here knows, and of friction that is left out."""
+    """Warn of pairs that nothing here knows."""
     said = [f"{a} and {b} ({named_pairs(shapes, x)})" for (way, a, b, _), x in found.items() if way == "nothing"]
     if said:
         warnings.warn(f"contact of these shapes is not computed: {'; '.join(said)}", stacklevel=5)
-    turning = [pair for key, pairs in found.items() if key[0] != "nothing" for pair in pairs if pair.torsion]
-    if turning:
-        names = named_pairs(shapes, turning)
-        warnings.warn(
-            f"friction about the normal and against rolling (condim 4 and 6) is left out: {names}", stacklevel=5
-        )
 
 
 def named_pairs(shapes: list[Shape], pairs: Sequence[Touching]) -> str:
