@@ -68,7 +68,7 @@ class Engine:
         contact = system.contact.key if system.contact else None
         outside = system.outside.key if system.outside else ()
         self._key = (frames, system.drive.key, integrator.key, contact, *outside, *system.sensed)
-        self.sensors = Sensors(system.drive, system.nu)
+        self.sensors = Sensors(system.drive, system.nu, system.contact, system.outside)
 
     @cached_property
     def step(self) -> Any:

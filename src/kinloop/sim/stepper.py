@@ -239,9 +239,10 @@ class Stepper:
 
     def _sensed(self, moved: Moved, qd: Array, u: Array, h: Any) -> Moved:
         """A step with what sensors need of it: mean accelerations of all joints, and what motors were told."""
-        given = {"acceleration": (moved.qd - qd) / h, "told": u}
-        found = {name: given[name] for name in self.system.sensed}
-        return moved._replace(records={**moved.records, **found}) if found else moved
+        touching = np.ravel(np.asarray(moved.records.get("touching", ())))
+        given = {"acceleration": (moved.qd - qd) / h, "told": u, "touching": touching}
+        found = {name: x for name, x in moved.records.items() if name != "touching"}
+        return moved._replace(records=found | {name: given[name] for name in self.system.sensed})
 
 
 def activated(drive: Drive, memory: Array, u: Array, h: Any) -> tuple[Array, Array, list[Any]]:

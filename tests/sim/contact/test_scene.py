@@ -7,10 +7,11 @@ import warnings
 
 import pytest
 
+import kinloop as kl
 from kinloop.errors import MethodError
 from kinloop.model import Builder, ContactPair, ContactRules, ExcludedLinks, Geometry, Surface
 from kinloop.robot import Robot
-from kinloop.sim import Collisions, HeightField, Plane
+from kinloop.sim import Collisions, HeightField, Plane, Simulator
 from kinloop.sim.contact.scene import make_scene
 
 
@@ -115,3 +116,22 @@ def test_what_makes_no_sense_is_refused():
         pairs(chain([{"contype": 0, "conaffinity": 0}] * 3))
     with pytest.raises(MethodError, match="switches contact off"):
         pairs(chain([{}] * 3, ContactRules(enabled=False)))
+
+
+def test_bodies_fixed_to_each_other_are_one_and_static_ones_carry_nothing(tmp_path):
+    """Pairs are MuJoCo's where all shapes overlap, whether links that are fixed stay bodies or not."""
+    mujoco = pytest.importorskip("mujoco")
+    ball = '<geom name="{0}" size="0.1" mass="1"/>'.format
+    path = tmp_path / "fixed.xml"
+    path.write_text(
+        f"""<mujoco><worldbody>{ball("w")}<body name="base">{ball("b")}<body name="one"><joint axis="0 1 0"/>{ball("c")}
+        <body name="plate">{ball("d")}<body name="two"><joint axis="0 0 1"/>{ball("e")}<body name="tip">{ball("f")}
+        </body></body></body></body></body></worldbody></mujoco>"""
+    )
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    expected = {frozenset(model.geom(g).name for g in c.geom) for c in data.contact}
+    for keep in (False, True):
+        sim = Simulator(kl.load(path, keep_fixed=keep), collisions=True)
+        assert {frozenset(names) for names in sim.contact.scene.pair_names} == expected

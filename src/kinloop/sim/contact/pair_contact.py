@@ -17,7 +17,9 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.algorithms.trees.kinematics import Motion
 from kinloop.clusters import ClusterTree
+from kinloop.model import Topology
 from kinloop.scalar import Array
+from kinloop.sim.contact.candidates import Party
 from kinloop.sim.contact.contact_block import Mobility
 from kinloop.sim.contact.contact_frame import ContactMotion, Measured, Tables, in_world, measured, torque
 from kinloop.sim.contact.impact import JAMMED, NEARBY, Contact, Hit, ended, harmless
@@ -87,6 +89,16 @@ class PairContact(Contact):
         shapes |= {"contact_pair": (n,), "joint_impulse": (len(self.joints),)}
         return shapes | {"residual": (1,), "iterations": (1,)}
 
+    @property
+    def touching(self) -> tuple[int, int]:
+        """How many contacts there may be in a step, and how many numbers it tells of each."""
+        return self.slots, 13 if self.rows > 3 else 10
+
+    def parties(self, top: Topology) -> list[tuple[Party, Party]]:
+        """Who touches whom, by the number of a pair."""
+        each = [Party(s.body, frozenset((s.link, s.name))) for s in self.scene.shapes]
+        return [(each[x.a], each[x.b]) for x in self.scene.pairs]
+
     def __call__(
         self, tree: ClusterTree, s: SmoothMotion, q: Array, v: Array, v_free: Array, drift: Array, memory: Array, h: Any
     ) -> Hit:
@@ -114,7 +126,7 @@ class PairContact(Contact):
         for p in paths:
             flying = sc.logical_and(flying, p.inside)
         kept = self._handed_on(begin, rows, stops, vain, sc.logical_and(jammed, carry[2]))
-        records = self._records(rows, count, factor * forces, [factor * x for x in stops], found, missed, h)
+        records = self._records(tree.nv, rows, count, factor * forces, [factor * x for x in stops], found, missed, h)
         return ended(tree, v, v_free, drift, factor * change, bounce, flying, kept, records, h)
 
     def _tables(
@@ -202,7 +214,7 @@ class PairContact(Contact):
         return np.array([*kept, sc.where(sc.logical_or(vain, still), 1.0, 0.0)], dtype=object)
 
     def _records(
-        self, rows: Array, count: Any, impulses: Array, stops: list[Any], found: Found, missed: Any, h: Any
+        self, n: int, rows: Array, count: Any, impulses: Array, stops: list[Any], found: Found, missed: Any, h: Any
     ) -> dict[str, Any]:
         """What can be recorded of all slots: the force on the first body of a pair, where, the gap, and which pair."""
         there = [float(k) < count for k in range(self.slots)]
@@ -212,11 +224,16 @@ class PairContact(Contact):
             name: np.array([sc.where(t, x, empty[name]) for t, x in zip(there, values, strict=True)])
             for name, values in named.items()
         }
-        forces = impulses * (1.0 / h)
+        forces, points = impulses * (1.0 / h), rows[:, -5:-2]
+        touching = [
+            [*x, *(sc.where(t, y, 0.0) for y in measured(row, n, self.rows).axes[:, 0]), *f, pair]
+            for x, row, f, t, pair in zip(points, rows, forces, there, out["contact_pair"], strict=True)
+        ]
         return out | {
+            "touching": touching,
             "contact_force": forces[:, :3],
             "contact_torque": forces[:, 3:],
-            "contact_point": rows[:, -5:-2],
+            "contact_point": points,
             "joint_impulse": np.array(stops),
             "residual": np.array([found.residual]),
             "iterations": np.array([found.rounds]),

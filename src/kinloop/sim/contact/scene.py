@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from kinloop.errors import MethodError
 from kinloop.inputs import checked_count, checked_number
-from kinloop.model import ContactPair, Geometry, Surface
+from kinloop.model import ContactPair, Geometry, Surface, Topology
 from kinloop.robot import Robot
 from kinloop.sim.contact.candidates import can_move
 from kinloop.sim.contact.ground import Ground
@@ -165,22 +165,31 @@ def _allowed(robot: Robot, shapes: list[Shape], options: Collisions) -> list[Tou
     never = [{*pair} for pair in rules.exclude] + [{*pair} for pair in options.exclude]
     listed = {frozenset((p.shape1, p.shape2)): p for p in rules.pairs}
     moves = [s.body >= 0 and can_move(tree, s.body) for s in shapes]
-    parent, out = tree.top.parent, []
+    carriers, out = _carriers(tree.top), []
     for i, a in enumerate(shapes):
         for j, b in enumerate(shapes[:i]):
-            if a.body == b.body or not (moves[i] or moves[j]):
+            (one, under_one), (other, under_other) = carriers[a.body], carriers[b.body]
+            if one == other or not (moves[i] or moves[j]):
                 continue
             own = listed.get(frozenset((a.name, b.name)))
             if own is not None:
                 out.append(_touching(j, i, _coefficients(own), own.condim, own.margin - own.gap))
                 continue
             x, y = a.surface, b.surface
-            carried = min(a.body, b.body) >= 0 and (parent[a.body] == b.body or parent[b.body] == a.body)
+            carried = min(one, other) >= 0 and (under_one == other or under_other == one)
             if not (x.contype & y.conaffinity or y.contype & x.conaffinity) or (carried and rules.filter_parents):
                 continue
             if not any(_names_both(names, a, b) for names in never):
                 out.append(_combined(j, i, y, x))
     return out
+
+
+def _carriers(top: Topology) -> dict[int, tuple[int, int]]:
+    """For every body and the world the one that it is fixed to, or itself, and the one that carries that."""
+    found = {WORLD: (WORLD, WORLD)}
+    for i, parent in enumerate(top.parent):
+        found[i] = found[parent] if top.types[i].nv == 0 else (i, found[parent][0])
+    return found
 
 
 def _coefficients(pair: ContactPair) -> tuple[float, float, float]:

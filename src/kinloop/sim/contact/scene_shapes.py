@@ -35,6 +35,7 @@ class Shape:
     placement: Transform
     surface: Surface
     links: frozenset[str]
+    link: str = "world"
     data: Any = None
 
     @property
@@ -92,9 +93,10 @@ def listed_shapes(owner: str, body: int, geometry: Iterable[Geometry], friction:
     plain, out = Surface(friction=(friction, 0.0, 0.0)), []
     for k, g in enumerate(geometry):
         if g.role in ("collision", "both"):
-            links, name = frozenset((owner, g.link or owner)), g.name or f"{owner}.{k}"
+            name, link = g.name or f"{owner}.{k}", g.link or owner
             data = Heights(g.size[:2], g.heights) if g.kind == "heightfield" else None
-            out.append((Shape(name, g.kind, tuple(g.size), body, g.placement, g.surface or plain, links, data), g))
+            named = frozenset((owner, link)), link, data
+            out.append((Shape(name, g.kind, tuple(g.size), body, g.placement, g.surface or plain, *named), g))
     return out
 
 
@@ -115,7 +117,7 @@ def ground_shape(ground: Ground) -> Shape:
     surface = Surface(friction=(float(ground.friction), 0.0, 0.0), contype=-1, conaffinity=-1)
     links = frozenset(("world",))
     if isinstance(ground, HeightField):
-        return Shape("ground", "terrain", (), WORLD, Transform.identity(), surface, links, ground)
+        return Shape("ground", "terrain", (), WORLD, Transform.identity(), surface, links, data=ground)
     if not isinstance(ground, Plane):
         raise MethodError(f"collisions go with a Plane or a HeightField as ground, received a {type(ground).__name__}")
     n = np.array(ground.normal)
