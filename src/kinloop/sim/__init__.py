@@ -26,6 +26,7 @@ What happens inside:
 - `on_loops`: positions closed and velocities projected in a step. `singularity`: how near loops are to losing rank.
 - `energy_monitor`: whether the energy of a row balances the work of the forces on it.
 - `engine`: the kernels of a simulation. `batch`: batch rows on their way through them, in shorter steps where needed.
+- `searching`: what is done before every step where contacts are searched for.
 - `single_step`: one row's next step with little around the kernel, for single steps and control functions.
 - `felt_inertia`: the inertia felt at a joint, for the gains of servos.
 - `schedule`: when a rollout ends, and at which times it is recorded.

@@ -84,20 +84,25 @@ def test_the_world_touches_what_moves_and_the_ground_may_be_a_plane():
     robot = chain([{}] * 3, world=(Geometry("box", (1, 1, 1), name="table"), Geometry("box", (1, 1, 1), name="step")))
     assert names(pairs(robot)) == {"g0g2", *(f"g{k}{x}" for k in range(3) for x in ("step", "table"))}
     assert len(pairs(robot, Plane(0.5))) == 10
-    with pytest.raises(MethodError, match="HeightField"):
-        pairs(robot, HeightField(lambda x, y: 0.0 * x))
+    assert len(pairs(robot, HeightField(lambda x, y: 0.0 * x))) == 10
+    with pytest.raises(MethodError, match="a Plane or a HeightField as ground, received a Sea"):
+        pairs(robot, Sea())
+
+
+class Sea:
+    friction = restitution = 0.0
 
 
 def test_what_is_not_computed_is_named():
     b = Builder("two")
-    for k, kind in enumerate(("ellipsoid", "sphere")):
-        size = (0.1, 0.2, 0.3) if kind == "ellipsoid" else (0.1,)
-        shape = Geometry(kind, size, name=f"g{k}", surface=Surface(condim=6))
+    for k, kind in enumerate(("heightfield", "sphere")):
+        given = {"size": (1, 1, 0.1), "heights": [[0, 0], [0, 0]]} if k == 0 else {"size": (0.1,)}
+        shape = Geometry(kind, name=f"g{k}", surface=Surface(condim=6), **given)
         b.body(f"b{k}", mass=1, inertia=(1, 1, 1), joint="free", geometry=(shape,))
     with pytest.warns(UserWarning) as said:
         make_scene(b.build(), Collisions(), Plane())
     words = [str(w.message) for w in said]
-    assert len(words) == 1 and "ellipsoid and sphere ('g0' and 'g1')" in words[0]
+    assert len(words) == 1 and "heightfield and plane ('g0' and 'ground')" in words[0]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         make_scene(chain([{}] * 3), Collisions(), Plane())

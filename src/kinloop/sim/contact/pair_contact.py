@@ -8,11 +8,14 @@ the step before are found again by the pair and the place they belong to.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 
 from kinloop import scalar as sc
+from kinloop.algorithms.trees.kinematics import Motion
 from kinloop.clusters import ClusterTree
 from kinloop.model import Topology
 from kinloop.scalar import Array
@@ -22,11 +25,13 @@ from kinloop.sim.contact.contact_frame import ContactMotion, Measured, Tables, i
 from kinloop.sim.contact.impact import JAMMED, NEARBY, Contact, Hit, ended, harmless
 from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, split_rows
 from kinloop.sim.contact.moving_columns import Columns
-from kinloop.sim.contact.near_pairs import near_points
+from kinloop.sim.contact.near_pairs import POINT, Near, near_points
 from kinloop.sim.contact.propagation import response
 from kinloop.sim.contact.restitution import Bounce, rebound
 from kinloop.sim.contact.row_steps import ContactPlan, ContactRow, Packer
 from kinloop.sim.contact.scene import Scene
+from kinloop.sim.contact.scene_shapes import Shape
+from kinloop.sim.contact.searched_pairs import SearchedPairs
 from kinloop.sim.contact.slot_solver import USUAL, Found, Slots, solve_slots
 from kinloop.sim.contact.touch import gravity_of, lowest_rate
 from kinloop.sim.contact.turning_friction import TurningPlan, TurningRow
@@ -51,6 +56,19 @@ class PairContact(Contact):
         self.handed = self.slots * (PLACE + self.rows)
         self.bodies = tuple(sorted({s.body for s in scene.shapes if s.body >= 0}))
         self.columns = Columns(tree, self.bodies)
+        self.search = SearchedPairs(scene, NEARBY) if scene.searched else None
+        self.searched: Array | None = None
+
+    @property
+    def inputs(self) -> dict[str, int]:
+        """What a step is told of pairs that are searched for between steps, an input of its kernel and its size."""
+        return {"searched": self.search.size} if self.search else {}
+
+    def told(self, searched: Array) -> PairContact:
+        """The same with what the search for a step found, as that input has it."""
+        out = copy(self)
+        out.searched = searched
+        return out
 
     @property
     def memory_size(self) -> int:
@@ -115,14 +133,11 @@ class PairContact(Contact):
         self, tree: ClusterTree, s: SmoothMotion, v: Array, v_free: Array, drift: Array, memory: Array, h: Any
     ) -> tuple[Tables, Array, Any]:
         """What all contacts share, the points that are near, and how many pairs there was no room for."""
-        poses = _poses(tree, s, {c.body for c in self.columns.columns} | set(self.bodies))
-        shapes, speeds, at = [], [], _speeds(tree, s, poses)
-        for shape in self.scene.shapes:
-            pose = poses[shape.body].then(shape.placement) if shape.body >= 0 else shape.placement
-            shapes.append(pose)
-            reach = float(np.linalg.norm(shape.placement.p)) + (0.0 if shape.kind == "plane" else shape.bound)
-            speeds.append(at[shape.body][0] + reach * at[shape.body][1] if shape.body >= 0 else 0.0)
-        near = near_points(self.scene, shapes, speeds, h, NEARBY)
+        poses = _poses(tree, s.kin, {c.body for c in self.columns.columns} | set(self.bodies))
+        near = near_points(self.scene, *shape_motion(self.scene.shapes, poses, s.kin), h, NEARBY)
+        if self.searched is not None:
+            points = np.concatenate([near.points, np.asarray(self.searched[:-1]).reshape(-1, POINT)])
+            near = Near(points, near.missed + self.searched[-1])
         before = np.asarray(memory[: self.handed]).reshape(self.slots, -1)
         motion = ContactMotion(v, v_free, drift, h)
         return Tables(tree, s, self.scene, self.bodies, self.columns, poses, motion, near.points, before), *near
@@ -226,17 +241,38 @@ class PairContact(Contact):
         }
 
 
-def _poses(tree: ClusterTree, s: SmoothMotion, bodies: set[int]) -> dict[int, Transform]:
+def shape_motion(
+    shapes: Sequence[Shape], poses: dict[int, Transform], kin: Motion
+) -> tuple[list[Transform], list[Any]]:
+    """Poses of shapes in the world, and how fast they move [m/s] at most; `poses` are those of bodies."""
+    out, speeds, at = [], [], _speeds(kin, poses)
+    for shape in shapes:
+        out.append(poses[shape.body].then(shape.placement) if shape.body >= 0 else shape.placement)
+        reach = float(np.linalg.norm(shape.placement.p)) + shape.bound
+        speeds.append(at[shape.body][0] + reach * at[shape.body][1] if shape.body >= 0 else 0.0)
+    return out, speeds
+
+
+def searched_shapes(contact: PairContact, tree: ClusterTree, kin: Motion) -> Array:
+    """Where shapes are that take part in searches, a row each: position, rotation, speed."""
+    assert contact.search is not None, "nothing is searched for"
+    shapes = contact.search.shapes
+    poses = _poses(tree, kin, {s.body for s in shapes if s.body >= 0})
+    found = zip(*shape_motion(shapes, poses, kin), strict=True)
+    return np.array([[*pose.p, *pose.R.flat, speed] for pose, speed in found], dtype=object)
+
+
+def _poses(tree: ClusterTree, kin: Motion, bodies: set[int]) -> dict[int, Transform]:
     """Poses in the world of some bodies and of all that carry them."""
     poses: dict[int, Transform] = {}
     for b in sorted(bodies):
         for i in tree.top.support(b):
             if i not in poses:
                 parent = tree.top.parent[i]
-                poses[i] = s.kin.T[i] if parent < 0 else poses[parent].then(s.kin.T[i])
+                poses[i] = kin.T[i] if parent < 0 else poses[parent].then(kin.T[i])
     return poses
 
 
-def _speeds(tree: ClusterTree, s: SmoothMotion, poses: dict[int, Transform]) -> dict[int, tuple[Any, Any]]:
+def _speeds(kin: Motion, poses: dict[int, Transform]) -> dict[int, tuple[Any, Any]]:
     """How fast the origins of bodies move [m/s], and how fast they turn [rad/s]."""
-    return {i: (sc.sqrt(s.kin.v[i][3:] @ s.kin.v[i][3:]), sc.sqrt(s.kin.v[i][:3] @ s.kin.v[i][:3])) for i in poses}
+    return {i: (sc.sqrt(kin.v[i][3:] @ kin.v[i][3:]), sc.sqrt(kin.v[i][:3] @ kin.v[i][:3])) for i in poses}
