@@ -17,7 +17,7 @@ from kinloop.robot import Robot
 from kinloop.scalar import Array
 from kinloop.sim.contact.near_pairs import nearness
 from kinloop.sim.contact.scene import USUAL, Scene
-from kinloop.sim.contact.shapes import PAIRS
+from kinloop.sim.contact.shapes import FORMULAS
 
 NEAR = 0.02
 """What is nearer than this counts [m]: how far things come in a step of 1 ms at 20 m/s."""
@@ -57,5 +57,5 @@ def _counts(robot: Robot, scene: Scene, q: Array) -> tuple[int, int]:
     for group in scene.classes:
         near = sum(bool(nearness(scene.shapes, poses, still, pair, 1.0, NEAR) < 0.0) for pair in group.pairs)
         most = max(most, near)
-        points += near * PAIRS[group.kinds].points if group.kinds[1] == "plane" else 0
+        points += near * FORMULAS[group.kinds].points if group.kinds[1] == "plane" else 0
     return points, most
