@@ -24,7 +24,7 @@ SCENE = """<mujoco model="gripper_box"><option cone="elliptic" impratio="10"/>
     <geom name="box" type="box" size="0.02 0.02 0.025" mass="0.2" friction="0.6"/></body>
 </worldbody>
 <actuator><position joint="lift" kp="5000" kv="300"/></actuator></mujoco>"""
-CLOSED, UP, END, HEIGHT, FULL = 0.5, 1.5, 6.0, 0.2, 255.0
+CLOSED, UP, END, HEIGHT, FULL = 0.4, 1.0, 3.0, 0.2, 255.0
 """When the fingers have closed and the lift is up [s]; how high it goes [m]; the gripper's control when closed."""
 
 
@@ -41,8 +41,8 @@ def main(menagerie: Path, page: str | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "scene.xml").write_text(SCENE.replace("2f85.xml", f"{menagerie}/robotiq_2f85/2f85.xml"))
         robot = kl.load(Path(folder) / "scene.xml", packages=[menagerie])
-    sim = kl.Simulator(robot, dt=1e-3, collisions=Collisions(contacts=32), motors="model")
-    run = sim.rollout(None, None, control, until=END, record=["q", "contact_force", "loop_error"], every=50)
+    sim = kl.Simulator(robot, dt=1e-3, collisions=Collisions(contacts=64), motors="model")
+    run = sim.rollout(None, None, control, until=END, record=["q", "contact_force", "loop_error"], every=20)
     height = np.array([robot.frame_pose(q, "box")[2, 3] for q in run.q])
     for k in range(9, len(run.t), 10):
         force = np.linalg.norm(run.contact_force[k], axis=1)
