@@ -56,7 +56,7 @@ class PairContact(Contact):
         self.handed = self.slots * (PLACE + self.rows)
         self.bodies = tuple(sorted({s.body for s in scene.shapes if s.body >= 0}))
         self.columns = Columns(tree, self.bodies)
-        self.search = SearchedPairs(scene, NEARBY) if scene.searched else None
+        self.search = SearchedPairs(scene) if scene.searched else None
         self.searched: Array | None = None
 
     @property

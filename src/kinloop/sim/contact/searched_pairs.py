@@ -20,11 +20,19 @@ from kinloop.sim.contact.shapes.convex import ConvexShape, coal_module
 from kinloop.sim.contact.shapes.convex_pairs import ConvexPairs
 
 
-class SearchedPairs:
-    """The searched pairs of a scene; `nearby` [m/s] is how much faster than they are shapes may become in a step."""
+NEARBY = 1.0
+"""Pairs are looked at that would touch in the step if they came together faster than they move by so much [m/s].
 
-    def __init__(self, scene: Scene, nearby: float) -> None:
-        self.slots, self.nearby, pairs = scene.options.contacts, nearby, scene.searched
+A search costs more than a formula, and hands have many parts within a centimetre of each other: this is less than
+`impact.NEARBY`. What is struck harder within a step comes into a shape it was not near to by what is beyond that
+speed, and is stopped in the next step."""
+
+
+class SearchedPairs:
+    """The searched pairs of a scene."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.slots, pairs = scene.options.contacts, scene.searched
         try:
             coal_module()
         except MethodError as error:
@@ -48,7 +56,7 @@ class SearchedPairs:
         """
         p, R, speed = shapes[..., :3], shapes[..., 3:12].reshape(*shapes.shape[:2], 3, 3), shapes[..., 12]
         i, j = self.pairs.pairs.T
-        reach = h * (self.nearby + speed[:, i] + speed[:, j]) + self.margins
+        reach = h * (NEARBY + speed[:, i] + speed[:, j]) + self.margins
         near = self.pairs.near(R, p, reach) & (wanted & np.isfinite(shapes).all(axis=(1, 2)))[:, None]
         out = np.zeros((len(shapes), self.size))
         out[:, 0:-1:POINT] = 1.0
