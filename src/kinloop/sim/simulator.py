@@ -98,8 +98,6 @@ class Simulator(SimulatorDerivatives):
             names = listed([self.drive.motors[k].joint for k in self.drive.states])
             raise MethodError(f"integrator {integrator!r} has no activations of motors ({names}); use 'semi_implicit'")
         self.outside = make_outside(robot.tree, forces, len(self.drive.motors))
-        if collisions and self.outside.springs:
-            raise MethodError("springs and dampers in forces= do not act together with collisions= yet; give contacts=")
         asked = Asked(robot, self.drive, self.method, ground, limits, checked_count("iterations", iterations))
         self.contact = asked.collisions(collisions, contacts) if collisions else asked.points(contacts)
         sensed = needed(robot.mechanism.sensors) if isinstance(self.method, FixedStep) else ()

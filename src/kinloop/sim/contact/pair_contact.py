@@ -117,7 +117,7 @@ class PairContact(Contact):
         found, stops = self._solve(tree, s, slots, paths, memory[self.handed : -1], count > 0.0)
         vain = found.residual > JAMMED
         power, presses, forces, begin = self._read(tree.nv, rows, slots, found, count)
-        change = response(tree, s.kin, s.art, found.w)
+        change = response(tree, s.kin, s.art, found.w, s.soft)
         factor = rebound(tree, s, q, v + bounce.when * (v_free - v), change, found.w, bounce)
         for path, stop in zip(paths, stops, strict=True):
             power = power + stop * path.rate
