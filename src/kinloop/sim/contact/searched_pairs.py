@@ -13,19 +13,11 @@ import numpy as np
 
 from kinloop.errors import MethodError
 from kinloop.scalar import Array
-from kinloop.sim.contact.near_pairs import POINT
+from kinloop.sim.contact.near_pairs import NEARBY, POINT
 from kinloop.sim.contact.scene import Scene, named_pairs
 from kinloop.sim.contact.scene_shapes import Shape
 from kinloop.sim.contact.shapes.convex import ConvexShape, coal_module
 from kinloop.sim.contact.shapes.convex_pairs import ConvexPairs
-
-
-NEARBY = 1.0
-"""Pairs are looked at that would touch in the step if they came together faster than they move by so much [m/s].
-
-A search costs more than a formula, and hands have many parts within a centimetre of each other: this is less than
-`impact.NEARBY`. What is struck harder within a step comes into a shape it was not near to by what is beyond that
-speed, and is stopped in the next step."""
 
 
 class SearchedPairs:
