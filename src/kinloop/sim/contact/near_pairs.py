@@ -24,6 +24,14 @@ POINT = 9
 """Numbers of a point of contact: its key, gap, position and normal, and the number of its pair."""
 
 
+NEARBY = 1.0
+"""Pairs count that would touch in the step if they came together faster than they move by so much [m/s].
+
+Hands have many parts within a centimetre of each other, and a slot for each costs time: this is less than what counts
+over a ground (`impact.NEARBY`). What is struck harder within a step comes into a shape it was not near to by
+what is beyond that speed, and is stopped in the next step."""
+
+
 class Near(NamedTuple):
     """Points where shapes are next to each other, a row each: key, gap [m], point and normal in the world, pair.
 

@@ -19,8 +19,8 @@ from kinloop.sim.contact.near_pairs import nearness
 from kinloop.sim.contact.scene import USUAL, Scene
 from kinloop.sim.contact.shapes import FORMULAS
 
-NEAR = 0.02
-"""What is nearer than this counts [m]: how far things come in a step of 1 ms at 20 m/s."""
+NEAR = 0.005
+"""What is nearer than this counts [m]: how far things come in a step of 1 ms at 5 m/s."""
 KEYFRAMES = 8
 """Keyframes that are looked at, at most."""
 MOST = 48

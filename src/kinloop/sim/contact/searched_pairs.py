@@ -13,7 +13,7 @@ import numpy as np
 
 from kinloop.errors import MethodError
 from kinloop.scalar import Array
-from kinloop.sim.contact.near_pairs import POINT
+from kinloop.sim.contact.near_pairs import NEARBY, POINT
 from kinloop.sim.contact.scene import Scene, named_pairs
 from kinloop.sim.contact.scene_shapes import Shape
 from kinloop.sim.contact.shapes.convex import ConvexShape, coal_module
@@ -21,10 +21,10 @@ from kinloop.sim.contact.shapes.convex_pairs import ConvexPairs
 
 
 class SearchedPairs:
-    """The searched pairs of a scene; `nearby` [m/s] is how much faster than they are shapes may become in a step."""
+    """The searched pairs of a scene."""
 
-    def __init__(self, scene: Scene, nearby: float) -> None:
-        self.slots, self.nearby, pairs = scene.room.contacts, nearby, scene.searched
+    def __init__(self, scene: Scene) -> None:
+        self.slots, pairs = scene.room.contacts, scene.searched
         try:
             coal_module()
         except MethodError as error:
@@ -48,7 +48,7 @@ class SearchedPairs:
         """
         p, R, speed = shapes[..., :3], shapes[..., 3:12].reshape(*shapes.shape[:2], 3, 3), shapes[..., 12]
         i, j = self.pairs.pairs.T
-        reach = h * (self.nearby + speed[:, i] + speed[:, j]) + self.margins
+        reach = h * (NEARBY + speed[:, i] + speed[:, j]) + self.margins
         near = self.pairs.near(R, p, reach) & (wanted & np.isfinite(shapes).all(axis=(1, 2)))[:, None]
         out = np.zeros((len(shapes), self.size))
         out[:, 0:-1:POINT] = 1.0
