@@ -98,8 +98,6 @@ class Simulator(SimulatorDerivatives):
             names = listed([self.drive.motors[k].joint for k in self.drive.states])
             raise MethodError(f"integrator {integrator!r} has no activations of motors ({names}); use 'semi_implicit'")
         self.outside = make_outside(robot.tree, forces, len(self.drive.motors))
-        if collisions and self.outside.springs:
-            raise MethodError("springs and dampers in forces= do not act together with collisions= yet; give contacts=")
         asked = Asked(robot, self.drive, self.method, ground, limits, checked_count("iterations", iterations))
         self.contact = asked.collisions(collisions, contacts) if collisions else asked.points(contacts)
         sensed = needed(robot.mechanism.sensors) if isinstance(self.method, FixedStep) else ()
@@ -161,15 +159,21 @@ class Simulator(SimulatorDerivatives):
         on from it under the controls u.
         """
         state, engine = self.fitting(state), self.engine
-        qdd, told = np.zeros_like(state.qd), np.zeros((len(state), self.nu))
-        names = engine.system.sensed
+        names, step = engine.system.sensed, dict[str, Array]()
         if names:
             given = checked("u", np.zeros(self.nu) if u is None else u, self.nu)
             held = given if given.ndim == 1 else given[:, None]
             step = self.rollout(state=state, controls=held, steps=1, record=names).records
-            qdd, told = (step[name][:, 0] if name in step else x for name, x in zip(OF_STEPS, (qdd, told), strict=True))
-        found = np.asarray(engine.told(state.q, state.qd, qdd, told))
+        rows = len(state)
+        told = [step[n][:, 0] if n in step else np.zeros((rows, *x)) for n, x in self.sensed_shapes.items()]
+        found = np.asarray(engine.told(state.q, state.qd, *told, np.broadcast_to(state.t, rows)[:, None].copy()))
         return engine.sensors.split(found, state.t)
+
+    @property
+    def sensed_shapes(self) -> dict[str, tuple[int, ...]]:
+        """What sensors need to know of a step (`sensors.OF_STEPS`), and its shape."""
+        sizes = self.engine.sensors.inputs()
+        return {name: (sizes[given],) for name, given in OF_STEPS.items()}
 
     def keyframe(self, name: str) -> tuple[State, Array]:
         """The state at a keyframe of the model file, loops closed, and what the file's motors are told there (nu,)."""

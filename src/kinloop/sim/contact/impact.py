@@ -30,8 +30,9 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.algorithms.trees.kinematics import Motion
 from kinloop.clusters import ClusterTree
+from kinloop.model import Topology
 from kinloop.scalar import Array
-from kinloop.sim.contact.candidates import Candidate
+from kinloop.sim.contact.candidates import GROUND, Candidate, Party
 from kinloop.sim.contact.contact_block import TINY
 from kinloop.sim.contact.ground import Ground
 from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, solve_with_joints, steps_over
@@ -39,7 +40,7 @@ from kinloop.sim.contact.propagation import Propagated, response, softened
 from kinloop.sim.contact.restitution import Bounce, rebound
 from kinloop.sim.contact.row_steps import ContactRow
 from kinloop.sim.contact.solver import Impulses, shared
-from kinloop.sim.contact.touch import Touch, gravity_of, lowest_rate, touch
+from kinloop.sim.contact.touch import Touch, gravity_of, lowest_rate, recorded, touch
 from kinloop.sim.on_loops import spanning
 from kinloop.sim.smooth_motion import SmoothMotion
 from kinloop.sim.turning_axes import free_bodies, turned_by
@@ -64,7 +65,9 @@ class Hit(NamedTuple):
     """What a step with contact leads to: velocities `v` at its end, the way `travel` from its middle to its end.
 
     `memory` is for the next step: impulses [N s, N m s] to begin its search with, and 1 where contacts are jammed, else
-    0. `flying` says whether there are no impulses; `records` can be recorded.
+    0. `flying` says whether there are no impulses; `records` can be recorded. One of them, `touching`, is for sensors:
+    of every contact the place, the normal towards the first of its `Contact.parties`, the force on that, a torque where
+    contacts have any, and its number.
     """
 
     v: Array
@@ -120,6 +123,15 @@ class Contact:
         }
         return shapes | {"residual": (1,), "iterations": (1,)}
 
+    @property
+    def touching(self) -> tuple[int, int]:
+        """How many contacts there may be in a step, and how many numbers it tells of each (`Hit`)."""
+        return len(self.candidates), 10
+
+    def parties(self, top: Topology) -> list[tuple[Party, Party]]:
+        """Who touches whom, by the number of a contact in the output `touching` of a step."""
+        return [(c.party(top), GROUND) for c in self.candidates]
+
     crowds = False
     """Whether there may be more contacts than it has room for."""
 
@@ -158,7 +170,7 @@ class Contact:
         impulses, stops = ([x * factor for x in xs] for xs in (forces, stops))
         change = factor * change
         flying = _flying(impulses, paths)
-        records = _records(touches, impulses, stops, found, h)
+        records = recorded(touches, impulses, stops, found, h)
         return ended(tree, v, v_free, drift, change, bounce, flying, begin, records, h)
 
     def _rows(
@@ -306,15 +318,3 @@ def _flying(impulses: list[Array], paths: list[JointPath]) -> Any:
     for p in paths:
         out = sc.logical_and(out, p.inside)
     return out
-
-
-def _records(touches: list[Touch], impulses: list[Array], stops: list[Any], found: Impulses, h: Any) -> dict[str, Any]:
-    """What can be recorded: forces in the world, gaps, impulses of joints, and how exactly the solver solved."""
-    forces = [t.axes @ x / h for t, x in zip(touches, impulses, strict=True)]
-    return {
-        "contact_force": np.array(forces).reshape(len(forces), 3),
-        "gap": np.array([t.gap for t in touches]),
-        "joint_impulse": np.array(stops),
-        "residual": np.array([found.residual]),
-        "iterations": np.array([found.rounds]),
-    }
