@@ -106,13 +106,13 @@ class _Sweeps:
         return done, taken + ahead + more
 
     def run(self, rounds: int, carry: list[Any], when: Any) -> tuple[Any, Any]:
-        """`rounds` rounds."""
+        """`rounds` rounds, fewer where one changes so little that `rounds` of them would change less than `ROUGH`."""
 
         def sweep(c: Any, given: Any, table: Any) -> Array:
             return _vector([c[0] + 1.0, *self._sweep(c[1:], given, table)])
 
         begin, table = _vector([0.0, *carry]), self.slots.table.ravel()
-        end = sc.repeat(rounds, sweep, begin, self._given, when, lambda c: c[0] >= float(rounds), rounds, table)
+        end = sc.repeat(rounds, sweep, begin, self._given, when, lambda c: c[-1] <= ROUGH / rounds, rounds, table)
         return end[1:], end[0]
 
     def accelerate(self, rounds: int, carry: Any, when: Any) -> tuple[Any, Any]:
