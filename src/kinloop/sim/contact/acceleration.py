@@ -7,8 +7,8 @@ the turns of a few ways made orthogonal, the next round begins where along these
 there ends does.
 
 A round that changes far more than the best one shows that it was not linear. Then ways are forgotten and the search
-goes on from the best end, at first with rounds that begin where the last one ended: these make way, if slowly. Where one
-of them is the worse one, it goes on from its end, as rounds go.
+goes on from the best end, at first with rounds that begin where the last one ended: these make way, if slowly. Where
+one of them is the worse one, it goes on from its end, as rounds go.
 """
 
 from __future__ import annotations
