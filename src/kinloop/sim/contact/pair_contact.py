@@ -104,14 +104,8 @@ class PairContact(Contact):
     ) -> Hit:
         """Impulses at the middle q of a step that leads from v to v_free without them; `memory` of the step before."""
         jammed = memory[-1] > 0.0
-        tables, near, missed = self._tables(tree, s, v, v_free, drift, memory, h)
-        chosen, count = sc.nearest(list(near[:, 0]), self.slots)
-        missed = missed + sc.maximum(count - float(self.slots), 0.0)
-        count = sc.minimum(count, float(self.slots))
-        carry, rows = sc.scan(
-            tables.contact, [False, 1.0, False], chosen.reshape(-1, 1), tables.groups, count, USUAL, range(-5, 0)
-        )
-        bounce = self._first_hit(carry)
+        carry, rows, count, missed = self.filled_slots(tree, s, v, v_free, drift, memory, h)
+        bounce = self.first_hit(carry)
         slots = self._slots(tree, rows, count, bounce, jammed, h)
         paths = [p.allowing_rest(jammed) for p in joint_paths(self.joints, tree, s, q, v, v_free, drift, h)]
         found, stops = self._solve(tree, s, slots, paths, memory[self.handed : -1], count > 0.0)
@@ -129,6 +123,19 @@ class PairContact(Contact):
         records = self._records(tree.nv, rows, count, factor * forces, [factor * x for x in stops], found, missed, h)
         return ended(tree, v, v_free, drift, factor * change, bounce, flying, kept, records, h)
 
+    def filled_slots(
+        self, tree: ClusterTree, s: SmoothMotion, v: Array, v_free: Array, drift: Array, memory: Array, h: Any
+    ) -> tuple[Any, Array, Any, Any]:
+        """What `Tables.contact` carried and left of every slot, how many slots are filled, and how many were missed."""
+        tables, near, missed = self._tables(tree, s, v, v_free, drift, memory, h)
+        chosen, count = sc.nearest(list(near[:, 0]), self.slots)
+        missed = missed + sc.maximum(count - float(self.slots), 0.0)
+        count = sc.minimum(count, float(self.slots))
+        carry, rows = sc.scan(
+            tables.contact, [False, 1.0, False], chosen.reshape(-1, 1), tables.groups, count, USUAL, range(-5, 0)
+        )
+        return carry, rows, count, missed
+
     def _tables(
         self, tree: ClusterTree, s: SmoothMotion, v: Array, v_free: Array, drift: Array, memory: Array, h: Any
     ) -> tuple[Tables, Array, Any]:
@@ -142,7 +149,7 @@ class PairContact(Contact):
         motion = ContactMotion(v, v_free, drift, h)
         return Tables(tree, s, self.scene, self.bodies, self.columns, poses, motion, near.points, before), *near
 
-    def _first_hit(self, carry: Any) -> Bounce:
+    def first_hit(self, carry: Any) -> Bounce:
         """Restitution in force, by whether something hits and when first."""
         e = self.scene.options.restitution
         if not e:
