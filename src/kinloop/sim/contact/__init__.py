@@ -17,7 +17,7 @@ Contact of any two bodies, through a fixed number of slots:
 
 - `scene`: the pairs of shapes that may touch; `scene_shapes`: these shapes by numbers, hulls of meshes among them.
 - `searched_pairs`: pairs without a formula, which are looked at before every step.
-- `near_pairs`: which of them are near, and where.
+- `near_pairs`: which of them are near, and where; `room`: of how many at once.
 - `moving_columns`: how every coordinate moves every body.
 - `contact_frame`: one contact of two bodies: its axes, rows, velocities.
 - `pair_contact`: the contact problem of one step for all slots.

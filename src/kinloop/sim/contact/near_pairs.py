@@ -49,8 +49,8 @@ def near_points(scene: Scene, poses: list[Transform], speeds: list[Any], h: Any,
     missed: Any = 0.0
     first = 0
     for group in scene.classes:
-        keys = [_key(scene.shapes, poses, speeds, pair, h, nearby) for pair in group.pairs]
-        slots = min(len(keys), scene.options.pairs)
+        keys = [nearness(scene.shapes, poses, speeds, pair, h, nearby) for pair in group.pairs]
+        slots = min(len(keys), scene.room.pairs)
         chosen, count = sc.nearest(keys, slots)
         if slots < len(keys):
             missed = missed + sc.maximum(count - float(slots), 0.0)
@@ -66,7 +66,9 @@ def near_points(scene: Scene, poses: list[Transform], speeds: list[Any], h: Any,
     return Near(np.concatenate(rows) if rows else np.empty((0, POINT)), missed)
 
 
-def _key(shapes: list[Shape], poses: list[Transform], speeds: list[Any], pair: Touching, h: Any, nearby: float) -> Any:
+def nearness(
+    shapes: list[Shape], poses: list[Transform], speeds: list[Any], pair: Touching, h: Any, nearby: float
+) -> Any:
     """Below zero where the bounding spheres of two shapes may meet in the step; of a box the box itself."""
     i, j = pair.a, pair.b
     a, b = shapes[i], shapes[j]

@@ -52,7 +52,7 @@ class PairContact(Contact):
 
     def __init__(self, tree: ClusterTree, scene: Scene, joints: list[JointLimit], rounds: int) -> None:
         super().__init__(None, [], joints, rounds)
-        self.scene, self.slots, self.rows = scene, scene.options.contacts, scene.rows
+        self.scene, self.slots, self.rows = scene, scene.room.contacts, scene.rows
         self.handed = self.slots * (PLACE + self.rows)
         self.bodies = tuple(sorted({s.body for s in scene.shapes if s.body >= 0}))
         self.columns = Columns(tree, self.bodies)

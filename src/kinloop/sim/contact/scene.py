@@ -28,6 +28,8 @@ CONVEX = {"sphere", "capsule", "box", "cylinder", "ellipsoid", "mesh"}
 FIELDS = ("heightfield", "terrain")
 """Kinds over which any convex one is searched for."""
 
+USUAL = 16
+"""Contacts, and pairs of shapes of the same two kinds, that there is room for besides those of a robot at rest."""
 SHOWN = 3
 """Names that a warning lists."""
 
@@ -38,21 +40,22 @@ class Collisions:
 
     `friction` is that of shapes of which the model says nothing, `restitution` the part of the normal velocity that
     returns. In every step at most `contacts` points touch, and at most `pairs` pairs of shapes of the same two kinds
-    are looked at; of more the nearest count, and the row says so by its status. Shapes of two bodies in `exclude`,
-    given by name, never touch.
+    are looked at, or as many as `room` finds fitting; of more the nearest count, and the row says so by its status.
+    Shapes of two bodies in `exclude`, given by name, never touch.
     """
 
     friction: float = 1.0
     restitution: float = 0.0
-    contacts: int = 16
-    pairs: int = 16
+    contacts: int | None = None
+    pairs: int | None = None
     exclude: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         checked_number("friction", self.friction, "be a number not below zero", 0.0)
         checked_number("restitution", self.restitution, "lie between 0 and 1", 0.0, 1.0)
-        checked_count("contacts", self.contacts)
-        checked_count("pairs", self.pairs)
+        for name in ("contacts", "pairs"):
+            if getattr(self, name) is not None:
+                checked_count(name, getattr(self, name))
         object.__setattr__(self, "exclude", tuple((str(a), str(b)) for a, b in self.exclude))
 
 
@@ -82,6 +85,13 @@ class PairClass:
     pairs: tuple[Touching, ...]
 
 
+class Room(NamedTuple):
+    """Points of contact, and pairs of shapes of the same two kinds, that a step has room for."""
+
+    contacts: int
+    pairs: int
+
+
 @dataclass(frozen=True)
 class Scene:
     """All shapes, the pairs of them that have a formula, by kind, and convex pairs without one that are `searched`."""
@@ -103,6 +113,11 @@ class Scene:
         return 6 if rolls else 4 if turns else 3
 
     @property
+    def room(self) -> Room:
+        """What a step has room for."""
+        return Room(self.options.contacts or USUAL, self.options.pairs or USUAL)
+
+    @property
     def pair_names(self) -> list[tuple[str, str]]:
         """The names of the two shapes of every pair, by the number that a rollout records of it."""
         return [(self.shapes[x.a].name, self.shapes[x.b].name) for x in self.pairs]
@@ -113,7 +128,7 @@ class Scene:
         o = self.options
         pairs = tuple((c.kinds, tuple(map(tuple, c.pairs))) for c in self.classes)
         searched = (tuple(map(tuple, self.searched)),) if self.searched else ()
-        return tuple(s.key for s in self.shapes), pairs, o.restitution, o.contacts, o.pairs, *searched
+        return tuple(s.key for s in self.shapes), pairs, o.restitution, *self.room, *searched
 
 
 def make_scene(robot: Robot, options: Collisions, ground: Ground | None) -> Scene:

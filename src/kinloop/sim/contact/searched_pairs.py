@@ -25,7 +25,7 @@ class SearchedPairs:
     """The searched pairs of a scene."""
 
     def __init__(self, scene: Scene) -> None:
-        self.slots, pairs = scene.options.contacts, scene.searched
+        self.slots, pairs = scene.room.contacts, scene.searched
         try:
             coal_module()
         except MethodError as error:
