@@ -6,12 +6,13 @@ A scene is a file scene*.xml of a robot, or any file of a robot that has none. `
 motors="model")` begins at its keyframe (home, or the first), or where the file draws it, and goes 1 s in steps of
 0.5 ms under the controls of the keyframe, or zeros. Where nothing can touch, `collisions` is left out. MuJoCo begins
 at the same place with the same controls, integrated by "implicitfast", in two ways: *soft* with the same steps and the
-solref (0.004, 1) that these allow in place of the file's; *hard* with steps and solref a quarter of that, solimp 0.999
-and elliptic cones with impratio 10, as near to rigid as it goes. Many keyframes have feet in the ground, and what is
-stiff is thrown out of there: `begin` is how deep. For the hard run both begin lifted by that, if something is free.
-Differences are of heights of free bodies, and of places of all bodies. `chance` is how far the hard run ends from
-itself if it begins 10 micrometres or microradians beside. Every scene runs in a process of its own, which ends after
-`--minutes`; results are kept as they come, and scenes that are there already are left alone.
+solref (0.004, 1) that these allow in place of the file's (limits of tendons keep theirs, as in kinloop); *hard* with
+steps and solref a quarter of that, solimp 0.999, elliptic cones with impratio 10 and no fluid, as near to rigid as it
+goes. Many keyframes have feet in the ground, and what is stiff is thrown out of there: `begin` is how deep. For the
+hard run both begin lifted by that, if something is free. Differences are of heights of free bodies, and of places of
+all bodies. `chance` is how far the hard run ends from itself if it begins 10 micrometres or microradians beside. Every
+scene runs in a process of its own, which ends after `--minutes`; results are kept as they come, and scenes that are
+there already are left alone.
 """
 
 from __future__ import annotations
