@@ -103,13 +103,17 @@ class _Sweeps:
         return done, taken + more
 
     def run(self, rounds: int, carry: list[Any], when: Any) -> tuple[Any, Any]:
-        """`rounds` rounds, and up to `MOST` times as many while velocities still change by more than `ROUGH`."""
+        """`rounds` rounds, and up to `MOST` times as many while velocities still change by more than `ROUGH`.
+
+        Fewer where one changes so little that `rounds` of them would change less than that.
+        """
 
         def sweep(c: Any, given: Any, table: Any) -> Array:
             return _vector([c[0] + 1.0, *self._sweep(c[1:], given, table)])
 
         def enough(c: Any) -> Any:
-            return sc.logical_and(float(rounds) <= c[0], sc.logical_not(c[-1] > ROUGH))
+            allowed = sc.where(float(rounds) <= c[0], ROUGH, ROUGH / rounds)
+            return sc.logical_not(c[-1] > allowed)
 
         begin, table = _vector([0.0, *carry]), self.slots.table.ravel()
         end = sc.repeat(MOST * rounds, sweep, begin, self._given, when, enough, rounds, table)
