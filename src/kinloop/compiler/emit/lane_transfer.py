@@ -12,12 +12,13 @@ from kinloop.compiler.abi import CACHE_LINE
 from kinloop.compiler.emit.ir import Module, Value, Writer
 from kinloop.compiler.emit.vector_type import Vector
 
-RUN = 512  # bytes that a row is given at a time
+RUN = 512  # bytes that a row is given at a time, and so far ahead rows are fetched
 
 
 def write_transfers(module: Module, vector: Vector, block: Vector) -> None:
     """@gather and @scatter for W states, @take and @give for one, `block` numbers at a time."""
     if vector.width > 1:
+        module.declare("void", "llvm.prefetch.p0", "ptr", "i32", "i32", "i32")
         _write_gather(module, vector)
         _write_scatter(module, vector)
     else:
@@ -72,7 +73,10 @@ def _smaller(w: Writer, a: str, b: Value) -> str:
 
 
 def _write_gather(module: Module, vector: Vector) -> None:
-    """@gather(base, stride, columns, row, last row, slots, alarm): lanes beyond the last row repeat it."""
+    """@gather(base, stride, columns, row, last row, slots, alarm): lanes beyond the last row repeat it.
+
+    Long rows are fetched ahead of their reading, W of them at a time; what is fetched beyond the last is not read.
+    """
     W, T, R, I = vector.width, vector.type, vector.real, vector.bits
     array, rows, slots = ("ptr %base", "i64 %stride", "i64 %n"), ("i64 %row", "i64 %last"), "ptr %to"
     with module.function(I, "gather", *array, *rows, slots, f"{I} %alarm") as w:
@@ -84,6 +88,9 @@ def _write_gather(module: Module, vector: Vector) -> None:
         with w.count(0, covered, W, [(I, "%alarm")]) as blocks:
             column = _smaller(w, blocks.index, last)
             loaded = [w.load(T, w.offset(start, column, R), vector.real_size) for start in starts]
+            for start in starts:
+                ahead = w.offset(start, w.integer("add", column, RUN // vector.real_size), R)
+                w.call("void", "llvm.prefetch.p0", f"ptr {ahead}", "i32 0", "i32 3", "i32 1")
             (alarm,) = blocks.carried
             target = w.offset("%to", column, T)
             for i, x in enumerate(_transpose(w, vector, loaded)):

@@ -103,11 +103,10 @@ def _add_barrier(draft: Draft, barriers: list[int], body: Callable[[LoopNode, Pl
     place = {x: i for i, x in enumerate(needed)}
     stages: list[Stage] = []
     if angles:
-        padded = -(-len(needed) // ANGLE_PAD) * ANGLE_PAD
-        stage = Angles(draft.reserve(padded), draft.reserve(padded), draft.reserve(padded), len(needed))
+        pad = -len(needed) % ANGLE_PAD if how.one else 0
+        at = draft.settle([*needed, *[0.0] * pad])
+        stage = Angles(at, draft.reserve(len(needed) + pad), draft.reserve(len(needed) + pad), len(needed))
         stages.append(stage)
-        for i in range(padded):
-            draft.feed(needed[i] if i < len(needed) else 0.0, stage.at + i)
     homes: dict[int, tuple[int, ...]] = {}
     leaves = {k: draft.reserve(x.rounds * x.left) for k in barriers if (x := draft.loops.get(k)) is not None}
     for k in barriers:
