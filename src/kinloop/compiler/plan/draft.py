@@ -88,11 +88,15 @@ class Draft:
         else:
             self.pending.append((x, slot))
 
+    def lie_at(self, values: Sequence[Operand]) -> int | None:
+        """The first of the slots in which values lie side by side already; None if they do not."""
+        at = [self.home.get(x) if isinstance(x, int) else None for x in values]
+        return at[0] if at and at[0] is not None and at == list(range(at[0], at[0] + len(at))) else None
+
     def settle(self, values: Sequence[Operand]) -> int:
         """The first of the slots in which values lie side by side: where they do already, or will in time."""
-        at = [self.home.get(x) if isinstance(x, int) else None for x in values]
-        if at and at[0] is not None and at == list(range(at[0], at[0] + len(at))):
-            return at[0]
+        if (at := self.lie_at(values)) is not None:
+            return at
         key = tuple(values)
         if key not in self.settled:
             self.settled[key] = self.reserve(len(values))
