@@ -80,16 +80,17 @@ def test_contact_is_recorded_step_by_step():
 
 def test_peaks_are_taken_over_all_steps():
     sim = box_on(Plane())
-    options = {"steps": 120, "record": ("contact_force", "gap", "residual", "qd", "loop_error")}
+    options = {"steps": 120, "record": ("contact_force", "gap", "residual", "iterations", "qd", "loop_error")}
     v = np.array([0.3, -2.0, 0.1, 0.0, 0.0, -2.0])
     full, some, none = (sim.rollout(level(0.1), v, **options, every=n) for n in (1, 50, 1000))
     forces = np.linalg.norm(full.contact_force.sum(axis=1), axis=1)
     assert np.max(forces) > 10.0 * np.max(np.linalg.norm(some.contact_force.sum(axis=1), axis=1)), "a blow in between"
     for run in (full, some, none):
-        assert run.peaks.keys() == {"turning", "contact_force", "penetration", "residual"}
+        assert run.peaks.keys() == {"turning", "contact_force", "penetration", "residual", "iterations"}
         assert run.peaks["contact_force"][0] == pytest.approx(np.max(forces), rel=1e-12)
         assert run.peaks["penetration"][0] == max(0.0, -np.min(full.gap))
         assert run.peaks["residual"][0] == np.max(full.residual)
+        assert run.peaks["iterations"][0] == np.max(full.iterations) >= 5.0
         assert run.peaks["turning"][0] >= np.max(np.abs(full.qd[:, :3])) * (1.0 - 1e-12)
         assert run.peaks["turning"][0] < 1.2 * np.max(np.abs(full.qd[:, :3]))
 

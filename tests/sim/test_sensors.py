@@ -53,7 +53,9 @@ def test_all_kinds_tell_what_mujocos_do(robot):
         data.qvel = velocity
         # MuJoCo's linear velocity of a free body is the world's, ours the body's: it turns
         qdd[3:6] = qdd[3:6] - np.cross(qd[:3], qd[3:6])
-        found = sim.engine.sensors.split(np.asarray(sim.engine.told(q, qd, qdd, data.ctrl)), np.array(data.time))
+        found = sim.engine.sensors.split(
+            np.asarray(sim.engine.told(q, qd, qdd, data.ctrl, np.zeros(0), np.zeros(1))), np.array(data.time)
+        )
         assert_told(found, readings(model, data), 1e-9)
 
 
@@ -105,8 +107,8 @@ def test_what_there_is_not_is_said(robot, tmp_path):
     assert "af" not in Sensors(Simulator(sim.robot).drive, 1).names, "forces of actuators that are not there"
     assert needed([Sensor("a", "gyro", frame=Frame("f", "base"))]) == ()
     path = tmp_path / "touch.xml"
-    path.write_text(MODEL.replace("<sensor>", '<sensor><touch name="feel" site="tip"/>'))
-    with pytest.warns(ModelWarning, match="touch.*is a sensor of a kind that kinloop does not model"):
+    path.write_text(MODEL.replace("<sensor>", '<sensor><rangefinder name="feel" site="tip"/>'))
+    with pytest.warns(ModelWarning, match="rangefinder.*is a sensor of a kind that kinloop does not model"):
         kl.load(path)
     with pytest.raises(ModelError, match="sensor 'x' has the kind 'smell'; it must be one of"):
         Sensor("x", "smell")

@@ -100,12 +100,12 @@ def test_the_largest_values_so_far_are_kept():
     assert call(made, u=-0.9)[1].turning == pytest.approx(0.7)
     assert call(made, turning=5.0, loop_error=0.2)[1].turning == 5.0
     contacts = {"contact_force": np.array([[3.0, 0, 1.0], [0, 4.0, -1.0]]), "gap": np.array([-0.02, 0.1]),
-                "residual": np.array([0.3])}  # fmt: skip
+                "residual": np.array([0.3]), "iterations": np.array([7.0])}  # fmt: skip
     made.method.records = contacts
     watch = call(made)[1]
     assert (watch.contact_force, watch.penetration, watch.residual) == (5.0, 0.02, 0.3), "of all contacts together"
-    watch = call(made, contact_force=6.0, penetration=0.03, residual=0.4)[1]
-    assert (watch.contact_force, watch.penetration, watch.residual) == (6.0, 0.03, 0.4)
+    watch = call(made, contact_force=6.0, penetration=0.03, residual=0.4, iterations=6.0)[1]
+    assert (watch.contact_force, watch.penetration, watch.residual, watch.iterations) == (6.0, 0.03, 0.4, 7.0)
     made.method.records = {**contacts, "gap": np.array([0.1, 0.2])}
     assert call(made)[1].penetration == 0.0
 
@@ -161,10 +161,10 @@ def test_symbols_give_what_numbers_give(monitor):
     sizes = made.inputs()
     assert sizes == {"q": 1, "qd": 1, "watch": len(Watch._fields), "memory": 2, "u": 1, "until": 1, "h": 1}
     traced = sc.trace(made, sizes)
-    rng, drawn = np.random.default_rng(0), {**sizes, "watch": sizes["watch"] - 1}
+    rng, drawn = np.random.default_rng(0), {**sizes, "watch": sizes["watch"] - 2}
     for steps in (0.0, 9.0, 10.0):
         for h in (H, 1.0):
-            watch = np.append(rng.uniform(size=drawn["watch"]), 0.0)
+            watch = np.append(rng.uniform(size=drawn["watch"]), [0.0, 0.0])
             watch[:2] = float(Status.RUNNING), steps
             given = [rng.normal(size=n) for n in drawn.values()]
             given[2], given[5], given[6] = watch, np.array([10.0]), np.array([h])

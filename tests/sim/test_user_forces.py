@@ -9,7 +9,7 @@ import pytest
 import kinloop as kl
 from kinloop import scalar as sc
 from kinloop.errors import KinloopError
-from kinloop.model import Builder
+from kinloop.model import Builder, Geometry
 from kinloop.robots.solid_inertias import bar, box
 from kinloop.sim import ContactPoint, Damper, ExternalForce, JointSpring, Plane, Simulator, Spring, load
 from kinloop.spatial import Transform
@@ -168,11 +168,13 @@ def test_any_spring_and_damper_is_stable_in_the_default_step(stiffness):
     assert run.status.tolist() == [1] and np.all(np.diff(run.energy) < 1e-6 * np.abs(run.energy[0]))
 
 
-def test_contacts_feel_stiff_springs():
+@pytest.mark.parametrize("kind", ["points", "slots"])
+def test_contacts_feel_stiff_springs(kind):
     """Two boxes that a very stiff spring holds apart fall onto the ground: none sinks in, and no energy comes."""
     b = Builder("stack")
-    b.body("low", joint="free", **box(1.0, 0.2, 0.2, 0.1))
-    b.body("high", joint="free", **box(4.0, 0.2, 0.2, 0.1))
+    shape = (Geometry("box", (0.2, 0.2, 0.1)),)
+    b.body("low", joint="free", **box(1.0, 0.2, 0.2, 0.1), geometry=shape)
+    b.body("high", joint="free", **box(4.0, 0.2, 0.2, 0.1), geometry=shape)
     robot = b.build()
     q = robot.neutral()
     q[2], q[9] = 0.1, 0.6
@@ -182,7 +184,8 @@ def test_contacts_feel_stiff_springs():
         for x, y in ((-0.1, -0.1), (0.1, -0.1), (0.0, 0.1))
     ]
     forces += [Spring("low", "high", 1e6, damping=10.0, at_first=(0.0, 0.0, 0.5))]
-    sim = Simulator(robot, 1e-3, ground=Plane(), contacts=corners, forces=forces, monitor=True)
+    more = {"contacts": corners} if kind == "points" else {"collisions": True}
+    sim = Simulator(robot, 1e-3, ground=Plane(), forces=forces, monitor=True, **more)
     run = sim.rollout(q, None, steps=400, every=10, record=["q", "v", "energy", "contact_force"])
     assert run.status.tolist() == [1] and run.peaks["penetration"][0] < 1e-6
     np.testing.assert_allclose(run.contact_force[-1].sum(axis=0), [0.0, 0.0, 5.0 * 9.81], atol=1e-3)

@@ -42,7 +42,7 @@ from kinloop.model.loops import (
     stacked_rows,
 )
 from kinloop.model.mechanism import Mechanism
-from kinloop.model.sensor import Sensor
+from kinloop.model.sensor import Sensor, cut_loops
 from kinloop.model.tendon import Pulley, Tendon, Wrap
 from kinloop.model.topology import Topology
 
@@ -51,5 +51,5 @@ __all__ = [
     "Coupling", "ExcludedLinks", "Frame", "FunctionCoupling", "Geometry", "Joint", "JointType", "Keyframe",
     "LinearCoupling", "Loop", "LoopClosure", "LoopFunction", "LoopJoint", "LoopRows", "Mechanism", "PolynomialCoupling",
     "Pulley", "Rod", "Sensor", "Surface", "Tendon", "Topology", "Transmission", "Wrap", "convex_hulls",
-    "coordinate_names", "joint_type", "placement", "pose", "stacked_rows",
+    "coordinate_names", "cut_loops", "joint_type", "placement", "pose", "stacked_rows",
 ]  # fmt: skip

@@ -52,6 +52,7 @@ def _check_annotations(m: Mechanism) -> None:
     """Actuators, tendons, sensors and carried weights speak of parts that there are."""
     known: dict[str, Iterable[str]] = {"joint": m.joint_types, "ball": m.joint_types}
     known |= {"tendon": {t.name for t in m.tendons}, "actuator": {a.name for a in m.actuators}}
+    known["contact"] = _touchable(m) if any(s.kind == "contact_force" for s in m.sensors) else ()
     _unique("tendon", [t.name for t in m.tendons])
     _unique("sensor", [s.name for s in m.sensors])
     frames = [(f, f"actuator {a.name!r}") for a in m.actuators for f in (a.site, a.reference)]
@@ -73,8 +74,17 @@ def _check_annotations(m: Mechanism) -> None:
                 raise ModelError(f"tendon {t.name!r} has {len(gear)} gears on joint {joint!r}; give one per coordinate")
     for s in m.sensors:
         noun = s.kind.partition("_")[0]
-        if noun in known and s.part not in known[noun]:
-            raise ModelError(f"sensor {s.name!r} is of a missing {noun}: {unknown(noun, s.part, known[noun])}")
+        for part in (s.part, s.against) if s.against else (s.part,):
+            if noun in known and part not in known[noun]:
+                raise ModelError(f"sensor {s.name!r} is of a missing {noun}: {unknown(noun, part, known[noun])}")
+
+
+def _touchable(m: Mechanism) -> set[str]:
+    """Names of what may touch: bodies, links, shapes and the world."""
+    names = {WORLD}
+    for owner, shapes in ((WORLD, m.world_geometry), *((b.name, b.geometry) for b in m.bodies)):
+        names |= {owner, *(g.link for g in shapes if g.link), *(g.name for g in shapes if g.name)}
+    return names
 
 
 def _check_kinds(noun: str, closures: tuple[object, ...], base: type) -> None:

@@ -15,7 +15,8 @@ What happens inside:
   `implicit_springs`: how a step takes these.
 - `actuators`: all forces at joints. `file_motors`: motors as a model file describes them. `tendon_forces`: springs and
   limits of tendons. `transmissions`: the lengths that these act along, `wrapping`: around spheres and cylinders.
-- `keyframes`: where a model file lets a robot start. `sensors`: what the sensors of a model tell.
+- `keyframes`: where a model file lets a robot start. `sensors`: what the sensors of a model tell;
+  `contact_sensors`: those of contact, `sensor_zones`: where they feel it.
 - `smooth_motion`: accelerations between impacts. `turning_axes`: velocities of free bodies in axes that rest.
 - `integrators`: how states move on in time, one file each.
 - `asked_contact`: the contact that a user asked for.
@@ -25,6 +26,7 @@ What happens inside:
 - `on_loops`: positions closed and velocities projected in a step. `singularity`: how near loops are to losing rank.
 - `energy_monitor`: whether the energy of a row balances the work of the forces on it.
 - `engine`: the kernels of a simulation. `batch`: batch rows on their way through them, in shorter steps where needed.
+- `searching`: what is done before every step where contacts are searched for.
 - `single_step`: one row's next step with little around the kernel, for single steps and control functions.
 - `felt_inertia`: the inertia felt at a joint, for the gains of servos.
 - `schedule`: when a rollout ends, and at which times it is recorded.

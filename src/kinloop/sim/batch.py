@@ -95,6 +95,10 @@ class Batch:
 
     def advance(self, u: Array, start: int, n: int, recorder: Recorder, threads: int | None) -> None:
         """Bring every row from step `start` n steps further under u (B or 1, n or 1, nu)."""
+        if n > 1 and self.engine.searching:
+            for k in range(n):
+                self.advance(u if u.shape[1] == 1 else u[:, k : k + 1], start + k, 1, recorder, threads)
+            return
         self.until.fill(start + n)
         if self.engine.system.clock:
             (self._given.arrays["clock"][:],) = self._clock(self._since, self.dt)
@@ -191,6 +195,9 @@ class Batch:
         self._given.arrays["h"].fill(self.dt)
         self._given.arrays["u"][:] = u[:, 0]
         self._given.read_table("u", None if u.shape[1] == 1 else u)
+        if self.engine.searching:
+            found = self.engine.searching(self.state, self._given.arrays["u"], self.until, self.dt, threads)
+            self._given.arrays["searched"][:] = found
         every = recorder.follow(self._given, start, n)
         if self.engine.step.advance(self._given, n, every, threads, first) >= 0:
             # which says what is wrong

@@ -22,6 +22,7 @@ from kinloop.model.facts import plain
 from kinloop.robot import Robot
 from kinloop.scalar import Array
 from kinloop.sim.on_loops import closed_twice, projected
+from kinloop.sim.searching import HasMiddle, Searching
 from kinloop.sim.sensors import Sensors
 from kinloop.sim.single_step import SingleStep
 from kinloop.sim.singularity import loop_speed, nearness
@@ -67,7 +68,7 @@ class Engine:
         contact = system.contact.key if system.contact else None
         outside = system.outside.key if system.outside else ()
         self._key = (frames, system.drive.key, integrator.key, contact, *outside, *system.sensed)
-        self.sensors = Sensors(system.drive, system.nu)
+        self.sensors = Sensors(system.drive, system.nu, system.contact, system.outside)
 
     @cached_property
     def step(self) -> Any:
@@ -79,8 +80,10 @@ class Engine:
 
     @cached_property
     def single(self) -> SingleStep | None:
-        """The step of one row with little around it; None where the step is no kernel."""
-        return SingleStep(self.step) if self._method is not None and isinstance(self.step, Kernel) else None
+        """The step of one row with little around it; None where the step is no kernel, or needs a search before it."""
+        if self._method is None or self.system.searched:
+            return None
+        return SingleStep(self.step) if isinstance(self.step, Kernel) else None
 
     @cached_property
     def start(self) -> Any:
@@ -97,6 +100,11 @@ class Engine:
             return {"memory": memory, "lost": np.array([sc.where(lost, 1.0, 0.0)])}
 
         return self.kernel("start", start, self._spanning_sizes | {"u": system.nu, "h": 1} | system.clock)
+
+    @cached_property
+    def searching(self) -> Searching | None:
+        """What looks for contacts before every step; None where all have a formula."""
+        return Searching(self, self._method) if self.system.searched and isinstance(self._method, HasMiddle) else None
 
     @cached_property
     def rate(self) -> Any:
@@ -188,6 +196,8 @@ class Engine:
 
         Rows whose past is lost remember nothing.
         """
+        if self.system.searched:  # which looks at what rows remember before they step
+            return None
         if places.remember is None and len(places.state.q) > 1 and isinstance(self.start, Kernel):
             given, memory, lost = places.stepping.arrays, places.state.memory, np.empty((len(places.state.q), 1))
             remember = self.start.over(*(given[name] for name in self.start.inputs), memory, lost)
@@ -232,12 +242,27 @@ class Engine:
         Steps are h long. Rows stop where they have taken `until` (B, 1) steps in all; outputs are kept after
         every `every`-th step. Where time matters, `clock` (B, 1) says what it was when no step was taken.
         """
+        held = u.shape[1] == 1
+        if self.searching and steps > 1:
+            return self._one_by_one(state, u, until, h, steps, every, keep, threads, *clock)
         state = StepState(*map(np.array, state))
         self.respace(state, h)
-        held = u.shape[1] == 1
+        found = (self.searching(state, u[:, 0], until, h, threads),) if self.searching else ()
         out = self.step.iterate(
             *state, np.ascontiguousarray(u[:, 0] if held else u[:, :steps]), until, np.full((len(u), 1), h),
-            *clock, steps=steps, feedback=FEEDBACK, stepped=() if held else ("u",), every=every if keep else steps,
-            threads=threads,
+            *clock, *found, steps=steps, feedback=FEEDBACK, stepped=() if held else ("u",),
+            every=every if keep else steps, threads=threads,
         )  # fmt: skip
         return StepState(*(out[name] for name in FEEDBACK.values())), {name: out[name] for name in keep}
+
+    def _one_by_one(
+        self, state: StepState, u: Array, until: Array, h: float, steps: int, every: int, keep: tuple[str, ...],
+        threads: int | None, *clock: Array,
+    ) -> tuple[StepState, dict[str, Array]]:  # fmt: skip
+        """`advance`, with a search before every step."""
+        kept: list[dict[str, Array]] = []
+        for k in range(steps):
+            now = u if u.shape[1] == 1 else u[:, k : k + 1]
+            state, one = self.advance(state, now, until, h, 1, 1, keep, threads, *clock)
+            kept.append(one)
+        return state, {name: np.concatenate([x[name] for x in kept[every - 1 :: every]], axis=1) for name in keep}

@@ -62,6 +62,15 @@ class Outside:
             out = out + push.function(q, qd, np.array([self.t]), own)
         return out
 
+    def wrenches(self, q: Array, qd: Array, u: Array) -> list[tuple[Push, Array]]:
+        """External forces with their wrenches in world axes about the world's origin."""
+        out, k = [], self.motors
+        for push in self.pushes:
+            own = u[k : k + len(push.inputs)]
+            k += len(push.inputs)
+            out.append((push, push.wrench(q, qd, np.array([self.t]), own)))
+        return out
+
     def rows(self, top: Topology, q: Array) -> list[tuple[Row, Array]]:
         """All coordinates along which springs and dampers act, and what unit forces there are on the joints."""
         places = BodyPlaces(top, q)

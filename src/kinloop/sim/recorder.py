@@ -65,7 +65,7 @@ class RecordPlan:
             return {}
         top, contact = self.sim.robot.tree.top, self.sim.contact
         shapes: dict[str, tuple[int, ...]] = {"q_seen": (top.nq,), "qd_seen": (top.n_spanning,)}
-        each: dict[str, tuple[int, ...]] = {"acceleration": (top.n_spanning,), "told": (self.sim.nu,)}
+        each: dict[str, tuple[int, ...]] = dict(self.sim.sensed_shapes)
         if contact:
             each |= contact.records
         return shapes | {name: each[name] for name in self.direct}
@@ -79,6 +79,7 @@ class RecordPlan:
             "contact_force": contact and contact.records["gap"][0],
             "penetration": contact and contact.records["gap"][0],
             "residual": contact,
+            "iterations": contact,
             "missed": contact and contact.crowds,
         }
         return [name for name in PEAKS if has.get(name, True)]
@@ -92,8 +93,8 @@ class RecordPlan:
     def _told(self, kept: dict[str, Array], t: Array) -> dict[str, Array]:
         """What sensors tell of recorded states, by name; t are times (B, N)."""
         q, qd, engine = kept["q_seen"], kept["qd_seen"], self.sim.engine
-        qdd, u = kept.get("acceleration", np.zeros_like(qd)), kept.get("told", np.zeros((*q.shape[:2], self.sim.nu)))
-        found = np.asarray(engine.told(*_flat(q, qd, qdd, u)))
+        given = [kept.get(name, np.zeros((*q.shape[:2], *shape))) for name, shape in self.sim.sensed_shapes.items()]
+        found = np.asarray(engine.told(*_flat(q, qd, *given, t[..., None])))
         return engine.sensors.split(found.reshape(*q.shape[:2], -1), t)
 
     def told(self, kept: dict[str, Array], t: Array) -> dict[str, Array]:
@@ -194,7 +195,8 @@ class Recorder:
     def over_parts(self, kept: dict[str, Array], parts: int) -> dict[str, Array]:
         """What is recorded of steps (rows, steps, ...), from outputs of all their parts (rows, steps * parts, ...)."""
         rules: dict[str, Callable[..., Array]] = {
-            "contact_force": np.mean, "joint_impulse": np.sum, "residual": np.max, "acceleration": np.mean,
+            "contact_force": np.mean, "contact_torque": np.mean, "joint_impulse": np.sum, "residual": np.max,
+            "iterations": np.max, "acceleration": np.mean,
         }  # fmt: skip
         out = {}
         for name, x in kept.items():
@@ -263,7 +265,7 @@ class Recorder:
 
 def _flat(*given: Array) -> tuple[Array, ...]:
     """Arrays (B, N, n) as those of so many states (B N, n)."""
-    return tuple(x.reshape(-1, x.shape[-1]) for x in given)
+    return tuple(x.reshape(x.shape[0] * x.shape[1], x.shape[2]) for x in given)
 
 
 def _balanced(watch: Watch, status: Array, reasons: tuple[str, ...]) -> tuple[Array, tuple[str, ...]]:

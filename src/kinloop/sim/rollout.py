@@ -33,7 +33,7 @@ class Rollout:
     at which a loop loses rank, `nearest` (B,) how near it came to one: 0 is there, 1 or more far away
     (`kinloop.sim.singularity`). `peaks` has the largest values over all steps, recorded or not, each (B,): turning, the
     rate at which a joint turned [rad/s]; with contact contact_force, of all contacts together [N], penetration [m],
-    residual [m/s]; with `monitor` loop_error [m, rad] and imbalance, the energy that no force explains [J].
+    residual [m/s], iterations; with `monitor` loop_error [m, rad] and imbalance, the energy that no force explains [J].
     """
 
     t: Array

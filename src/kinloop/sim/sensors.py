@@ -6,6 +6,7 @@ motors are those at the state under what they are told in the step.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,23 +14,31 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.algorithms.trees.kinematics import joint_pose, world_acceleration
-from kinloop.model import Frame, Sensor, Topology
-from kinloop.model.sensor import IN_STEPS, UNBOUNDED_KINDS
+from kinloop.model import Frame, Sensor, Topology, cut_loops
+from kinloop.model.sensor import IN_STEPS, OF_CONTACT, UNBOUNDED_KINDS, held_in_words
 from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive, file_motor_force, motor_forces
+from kinloop.sim.contact.impact import Contact
+from kinloop.sim.contact_sensors import Felt, moving_masses, outside_wrench
 from kinloop.sim.file_motors import FileMotor
+from kinloop.sim.outside import NOTHING, Outside
 from kinloop.sim.transmissions import Line, Setting, actuator_line, along_tendon
 from kinloop.spatial import Transform, cross, cross_motion
 
-OF_STEPS = {"acceleration": "qdd", "told": "u"}
+OF_STEPS = {"acceleration": "qdd", "told": "u", "touching": "touching"}
 """Outputs of the step kernel that sensors need, and the inputs of theirs that they are."""
 
 
 def needed(sensors: Sequence[Sensor]) -> tuple[str, ...]:
     """Which outputs of the step kernel some sensors need (`OF_STEPS`)."""
     kinds = {s.kind for s in sensors if s.kind in IN_STEPS}
-    forces = {kind for kind in kinds if kind.endswith("force")}
-    return (*(("acceleration",) if kinds - forces else ()), *(("told",) if forces else ()))
+    forces = {kind for kind in kinds if kind.endswith("actuator_force")}
+    loads = {kind for kind in kinds if kind in OF_CONTACT}
+    return (
+        *(("acceleration",) if kinds - forces - {"touch", "contact_force"} else ()),
+        *(("told",) if forces or {"force", "torque"} & loads else ()),
+        *(("touching",) if loads else ()),
+    )
 
 
 class Motion(NamedTuple):
@@ -41,12 +50,32 @@ class Motion(NamedTuple):
 
 
 class Reading:
-    """One state, of which sensors tell: positions and velocities of all joints, their accelerations, controls."""
+    """One state, of which sensors tell: positions and velocities of all joints, their accelerations, controls.
 
-    def __init__(self, drive: Drive, q: Array, qd: Array, qdd: Array, u: Array) -> None:
-        self.drive, self.top, self.q, self.qd, self.qdd, self.u = drive, drive.top, q, qd, qdd, u
+    `loads` are sums of contact forces for the sensors of these (`contact_sensors.Felt.sums`).
+    """
+
+    def __init__(self, drive: Drive, outside: Outside, q: Array, qd: Array, qdd: Array, u: Array) -> None:
+        self.drive, self.outside, self.top, self.q, self.qd, self.qdd, self.u = drive, outside, drive.top, q, qd, qdd, u
         self.at = Setting(drive.top, q)
+        self.loads: dict[str, Array] = {}
         self._bodies: list[tuple[Array, Array]] | None = None
+        self._held: dict[str, Array] = {}
+
+    def load(self, s: Sensor) -> Array:
+        """What a sensor of contact tells."""
+        if s.kind not in ("force", "torque"):
+            return self.loads[s.name]
+        assert s.frame is not None, "a force is of a frame"
+        T, i = self.at.pose(s.frame), self.top.body_index[s.frame.body]
+        if s.frame.body not in self._held:
+            poses = [self.at.body(k) for k in range(len(self.top.parent))]
+            masses = moving_masses(self.top, i, poses, self._moving())
+            self._held[s.frame.body] = masses - outside_wrench(self.top, self.outside, i, self.q, self.qd, self.u)
+        held, load = T.force_back(self._held[s.frame.body]), self.loads[s.name]
+        push = T.R.T @ (load[:3] if s.kind == "force" else load[3:])
+        found: Array = (held[3:] if s.kind == "force" else held[:3]) - push
+        return found
 
     def motion(self, frame: Frame) -> Motion:
         """How a frame moves; its acceleration is upward where it is held against gravity."""
@@ -149,7 +178,9 @@ WORLD_AT_REST = Motion(Transform.identity(), np.zeros(6), np.zeros(6))
 
 def told(r: Reading, s: Sensor) -> Array:
     """What a sensor tells of a state."""
-    if s.frame is None:
+    if s.kind in OF_CONTACT:
+        out = r.load(s)
+    elif s.frame is None:
         out = np.atleast_1d(np.asarray(_of_parts(r, s)))
     elif s.kind in IMU:
         out = IMU[s.kind](r.motion(s.frame), s)
@@ -166,14 +197,18 @@ class Sensors:
     There are `nu` controls, those of the motors first.
     """
 
-    def __init__(self, drive: Drive, nu: int) -> None:
-        self.drive, self.nu = drive, nu
+    def __init__(self, drive: Drive, nu: int, contact: Contact | None = None, outside: Outside = NOTHING) -> None:
+        self.drive, self.nu, self.outside = drive, nu, outside
         self.sensors = tuple(s for s in drive.top.mechanism.sensors if s.kind != "clock" and self._applies(s))
+        self.felt = Felt(drive.top, contact, self.sensors)
         self.clocks = tuple(s.name for s in drive.top.mechanism.sensors if s.kind == "clock")
 
     def _applies(self, s: Sensor) -> bool:
         """Whether there is what a sensor is of: actuators are, where motors are those of the file."""
-        return self.drive.of_file or s.kind != "actuator_force"
+        loops = cut_loops(self.drive.top.mechanism, s)
+        if loops:
+            warnings.warn(f"sensor {s.name!r} is left out: {held_in_words(loops)}", stacklevel=5)
+        return not loops and (self.drive.of_file or s.kind != "actuator_force")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -182,11 +217,14 @@ class Sensors:
     def inputs(self) -> dict[str, int]:
         """Sizes of the function's inputs."""
         top: Topology = self.drive.top
-        return {"q": top.nq, "qd": top.n_spanning, "qdd": top.n_spanning, "u": self.nu}
+        sizes = {"q": top.nq, "qd": top.n_spanning, "qdd": top.n_spanning, "u": self.nu}
+        return sizes | {"touching": self.felt.shape[0] * self.felt.shape[1], "t": 1}
 
-    def __call__(self, q: Array, qd: Array, qdd: Array, u: Array) -> dict[str, Array]:
+    def __call__(self, q: Array, qd: Array, qdd: Array, u: Array, touching: Array, t: Array) -> dict[str, Array]:
         """All that is told, one after the other."""
-        r = Reading(self.drive, q, qd, qdd, u)
+        r = Reading(self.drive, self.outside.at(t[0]), q, qd, qdd, u)
+        frames = [Transform.identity() if s.frame is None else r.at.pose(s.frame) for s in self.felt.sensors]
+        r.loads = self.felt.sums(frames, np.asarray(touching).reshape(self.felt.shape))
         return {"told": np.concatenate([told(r, s) for s in self.sensors] or [np.zeros(0)])}
 
     def split(self, x: Array, t: Array) -> dict[str, Array]:

@@ -98,8 +98,6 @@ class Simulator(SimulatorDerivatives):
             names = listed([self.drive.motors[k].joint for k in self.drive.states])
             raise MethodError(f"integrator {integrator!r} has no activations of motors ({names}); use 'semi_implicit'")
         self.outside = make_outside(robot.tree, forces, len(self.drive.motors))
-        if collisions and self.outside.springs:
-            raise MethodError("springs and dampers in forces= do not act together with collisions= yet; give contacts=")
         asked = Asked(robot, self.drive, self.method, ground, limits, checked_count("iterations", iterations))
         self.contact = asked.collisions(collisions, contacts) if collisions else asked.points(contacts)
         sensed = needed(robot.mechanism.sensors) if isinstance(self.method, FixedStep) else ()
@@ -161,15 +159,21 @@ class Simulator(SimulatorDerivatives):
         on from it under the controls u.
         """
         state, engine = self.fitting(state), self.engine
-        qdd, told = np.zeros_like(state.qd), np.zeros((len(state), self.nu))
-        names = engine.system.sensed
+        names, step = engine.system.sensed, dict[str, Array]()
         if names:
             given = checked("u", np.zeros(self.nu) if u is None else u, self.nu)
             held = given if given.ndim == 1 else given[:, None]
             step = self.rollout(state=state, controls=held, steps=1, record=names).records
-            qdd, told = (step[name][:, 0] if name in step else x for name, x in zip(OF_STEPS, (qdd, told), strict=True))
-        found = np.asarray(engine.told(state.q, state.qd, qdd, told))
+        rows = len(state)
+        told = [step[n][:, 0] if n in step else np.zeros((rows, *x)) for n, x in self.sensed_shapes.items()]
+        found = np.asarray(engine.told(state.q, state.qd, *told, np.broadcast_to(state.t, rows)[:, None].copy()))
         return engine.sensors.split(found, state.t)
+
+    @property
+    def sensed_shapes(self) -> dict[str, tuple[int, ...]]:
+        """What sensors need to know of a step (`sensors.OF_STEPS`), and its shape."""
+        sizes = self.engine.sensors.inputs()
+        return {name: (sizes[given],) for name, given in OF_STEPS.items()}
 
     def keyframe(self, name: str) -> tuple[State, Array]:
         """The state at a keyframe of the model file, loops closed, and what the file's motors are told there (nu,)."""
@@ -280,8 +284,8 @@ class Simulator(SimulatorDerivatives):
         called once per step. It goes `steps` steps of length dt, or `until` a time [s], or to the last of `times`; a
         last step is shorter where need be. `record` names what to keep after every `every`-th step, or at the `times`
         (a list of times [s], which need not lie on steps), with `record_start` at the beginning too: q, v, qd, energy,
-        kinetic_energy, potential_energy, loop_error, with contact contact_force, gap, residual, joint_impulse, and
-        sensors of the model by their names (accelerations and forces are those of the step before).
+        kinetic_energy, potential_energy, loop_error, with contact contact_force, gap, residual, iterations,
+        joint_impulse, sensors of the model by their names (accelerations and forces are those of the step before).
         `progress(done, steps)` is called now and then.
         """
         flat = [np.ndim(x) if x is not None else 0 for x in (q0, v0)]

@@ -19,6 +19,7 @@ from kinloop.clusters.tangent_frame import plain
 from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive
 from kinloop.sim.contact.impact import Contact
+from kinloop.sim.contact.pair_contact import PairContact
 from kinloop.sim.energy_monitor import booked, energies
 from kinloop.sim.file_motors import FileMotor
 from kinloop.sim.on_loops import drivers
@@ -60,9 +61,20 @@ class System:
         """What kernels are told of the time, an input of theirs and its size: nothing where no force depends on it."""
         return {"clock": 1} if self.outside.is_timed else {}
 
+    @cached_property
+    def searched(self) -> dict[str, int]:
+        """What steps are told of contacts that are searched for between them: nothing where all have a formula."""
+        return self.contact.inputs if isinstance(self.contact, PairContact) else {}
+
     def at(self, *clock: Array, since: Any = 0.0) -> System:
         """The system so many seconds after the time that a clock (1,) says, if there is one."""
         return replace(self, outside=self.outside.at(clock[0][0] + since)) if clock else self
+
+    def touching(self, *searched: Array) -> System:
+        """The system with contacts that a search found, if there is one."""
+        if not searched or not isinstance(self.contact, PairContact):
+            return self
+        return replace(self, contact=self.contact.told(*searched))
 
     @cached_property
     def bends(self) -> bool:
@@ -175,19 +187,21 @@ class Stepper:
     def inputs(self) -> dict[str, int]:
         """Sizes of the kernel's inputs: those of a `StepState`, the controls, the number of steps, their length.
 
-        Where time matters there is also a `clock`: the time when no step was taken.
+        Where time matters there is also a `clock`: the time when no step was taken. `searched` are contacts found
+        before the step.
         """
         top = self.system.tree.top
         sizes = (top.nq, top.n_spanning, len(Watch._fields), memory_size(self.system, self.method))
         state = dict(zip(StepState._fields, sizes, strict=True))
-        return {**state, "u": self.system.nu, "until": 1, "h": 1, **self.system.clock}
+        return {**state, "u": self.system.nu, "until": 1, "h": 1, **self.system.clock, **self.system.searched}
 
     def __call__(
-        self, q: Array, qd: Array, watch: Array, memory: Array, u: Array, until: Array, h: Array, *clock: Array
+        self, q: Array, qd: Array, watch: Array, memory: Array, u: Array, until: Array, h: Array, *more: Array
     ) -> dict[str, Array]:
         """One step of one row, taken if the row runs, the step is good, and `until` is not reached."""
-        before = Watch.of(watch)
-        moved = self._moved(self.system.at(*clock, since=before.steps * h[0]), q, qd, memory, u, h[0])
+        before, timed = Watch.of(watch), len(self.system.clock)
+        system = self.system.at(*more[:timed], since=before.steps * h[0]).touching(*more[timed:])
+        moved = self._moved(system, q, qd, memory, u, h[0])
         fastest = sc.largest([moved.qd[d] for d in self.system.turning])
         slow, within = h[0] * fastest <= LARGEST_TURN, sc.squared([*moved.q, *moved.qd]) < MAX_SPEED**2
         good = sc.logical_and(sc.logical_and(moved.correction <= OPENING, slow), within)
@@ -217,24 +231,32 @@ class Stepper:
 
     def _moved(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
         """The method's step; motors with an activation are told that of the middle of the step."""
-        drive, count = system.drive, len(system.drive.states)
-        if not count:
+        if not system.drive.states:
             return self._sensed(self.method.step(system, q, qd, memory, u, h), qd, u, h)
-        own, act, told = memory[:-count], memory[-count:], u.astype(object)
-        after = []
-        for x, k in zip(act, drive.states, strict=True):
-            motor = drive.motors[k]
-            assert isinstance(motor, FileMotor), "only motors of files have activations"
-            told[k], end = (motor.activation(x, u[k], t) for t in (0.5 * h, h))
-            after.append(end)
+        own, told, after = activated(system.drive, memory, u, h)
         moved = self.method.step(system, q, qd, own, plain(told), h)
         return self._sensed(moved._replace(memory=np.array([*moved.memory, *after])), qd, told, h)
 
     def _sensed(self, moved: Moved, qd: Array, u: Array, h: Any) -> Moved:
         """A step with what sensors need of it: mean accelerations of all joints, and what motors were told."""
-        given = {"acceleration": (moved.qd - qd) / h, "told": u}
-        found = {name: given[name] for name in self.system.sensed}
-        return moved._replace(records={**moved.records, **found}) if found else moved
+        touching = np.ravel(np.asarray(moved.records.get("touching", ())))
+        given = {"acceleration": (moved.qd - qd) / h, "told": u, "touching": touching}
+        found = {name: x for name, x in moved.records.items() if name != "touching"}
+        return moved._replace(records=found | {name: given[name] for name in self.system.sensed})
+
+
+def activated(drive: Drive, memory: Array, u: Array, h: Any) -> tuple[Array, Array, list[Any]]:
+    """What the method remembers, what motors are told in the middle of a step, and activations at its end."""
+    count = len(drive.states)
+    if not count:
+        return memory, u, []
+    told, after = u.astype(object), []
+    for x, k in zip(memory[-count:], drive.states, strict=True):
+        motor = drive.motors[k]
+        assert isinstance(motor, FileMotor), "only motors of files have activations"
+        told[k], end = (motor.activation(x, u[k], t) for t in (0.5 * h, h))
+        after.append(end)
+    return memory[:-count], told, after
 
 
 def memory_size(system: System, method: HasMemory) -> int:
@@ -253,10 +275,9 @@ def _peaks(before: Watch, moved: Moved, fastest: Any) -> dict[str, Any]:
         found["contact_force"] = sc.maximum(before.contact_force, sc.sqrt(force @ force))
         for gap in seen["gap"]:
             found["penetration"] = sc.maximum(found.get("penetration", before.penetration), -gap)
-    if "residual" in seen:
-        found["residual"] = sc.maximum(before.residual, seen["residual"][0])
-    if "missed" in seen:
-        found["missed"] = sc.maximum(before.missed, seen["missed"][0])
+    for name in ("residual", "iterations", "missed"):
+        if name in seen:
+            found[name] = sc.maximum(getattr(before, name), seen[name][0])
     return found
 
 

@@ -162,13 +162,16 @@ class ExternalForce:
         if body < 0:
             raise MethodError(f"an external force acts on {self.body!r}, which does not move; name a body of the robot")
 
-        def call(q: Array, qd: Array, t: Array, u: Array) -> dict[str, Array]:
-            places, given = BodyPlaces(top, q), self._asked(ForceState(tree, q, qd, t[0], u))
-            wrench = self._about_origin(places.pose(body).then(placement), given)
-            return {"force": places.on_joints(top.support(body), wrench)}
+        def wrench(q: Array, qd: Array, t: Array, u: Array) -> dict[str, Array]:
+            given = self._asked(ForceState(tree, q, qd, t[0], u))
+            return {"wrench": self._about_origin(BodyPlaces(top, q).pose(body).then(placement), given)}
+
+        def force(q: Array, qd: Array, t: Array, u: Array) -> dict[str, Array]:
+            return {"force": BodyPlaces(top, q).on_joints(top.support(body), wrench(q, qd, t, u)["wrench"])}
 
         sizes = {"q": top.nq, "qd": top.n_spanning, "t": 1, "u": len(self.inputs)}
-        return Push(sc.trace(call, sizes), tuple(f"{self.body}.{name}" for name in self.inputs))
+        names = tuple(f"{self.body}.{name}" for name in self.inputs)
+        return Push(sc.trace(force, sizes), names, body, sc.trace(wrench, sizes))
 
     def _asked(self, state: ForceState) -> Array:
         """The six numbers at a state."""
@@ -197,10 +200,15 @@ class ExternalForce:
 
 @dataclass(frozen=True, eq=False)
 class Push:
-    """An external force of a robot: `function(q, qd, t, u)` gives its forces on the spanning coordinates."""
+    """An external force of a robot: `function(q, qd, t, u)` gives its forces on the spanning coordinates.
+
+    `wrench` of the same gives that on the body, in world axes about the world's origin.
+    """
 
     function: sc.Function
     inputs: tuple[str, ...]
+    body: int
+    wrench: sc.Function
 
     @property
     def key(self) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from kinloop.scalar import Array
 from kinloop.sim.status import Status
 
-PEAKS = ("loop_error", "imbalance", "turning", "contact_force", "penetration", "residual", "missed")
+PEAKS = ("loop_error", "imbalance", "turning", "contact_force", "penetration", "residual", "iterations", "missed")
 """Fields of a `Watch` that are the largest values over all steps."""
 
 
@@ -54,6 +54,8 @@ class Watch(NamedTuple):
     """... how deep a contact was in the ground [m], ..."""
     residual: Any
     """... how much the contact solver's last sweep changed a velocity [m/s], ..."""
+    iterations: Any
+    """... how many sweeps it took in a step, ..."""
     missed: Any
     """... and how many contacts there was no slot for (`contact.pair_contact`)."""
 

@@ -9,7 +9,8 @@ import kinloop as kl
 from kinloop.algorithms.trees.kinematics import motion
 from kinloop.robots.solid_inertias import box
 from kinloop.sim import ContactPoint, Motor, Plane, Simulator, Status, box_corners
-from kinloop.sim.contact.impact import JAMMED, Bounce
+from kinloop.sim.contact.impact import JAMMED
+from kinloop.sim.contact.restitution import Bounce
 from kinloop.sim.contact.solver import ROUGH
 from kinloop.sim.on_loops import closed_twice
 from tests.sim.mechanisms import SIZE, ball, box_on, free_box, leg, leg_states, level, pendulum

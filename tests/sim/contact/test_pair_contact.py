@@ -12,6 +12,7 @@ import kinloop as kl
 from kinloop.errors import MethodError
 from kinloop.model import Builder, Geometry
 from kinloop.sim import Collisions, ExternalForce, Plane, Spring, Status
+from kinloop.sim.contact.slot_solver import ROUGH
 from kinloop.spatial import Transform
 from kinloop.spatial.rotation import quaternion_rotation
 
@@ -175,8 +176,8 @@ def test_what_does_not_go_together_is_refused_by_name():
         sim.linearize(sim.state())
 
 
-def test_forces_of_users_push_bodies_that_collide_and_springs_are_refused():
-    """A constant push accelerates two touching balls as one; a spring would need rows that slots do not have yet."""
+def test_forces_of_users_push_bodies_that_collide():
+    """A constant push accelerates two touching balls as one."""
     robot = balls(2)
     sim = kl.Simulator(robot, 1e-3, collisions=True, forces=[ExternalForce("ball0", (0, 0, 0, 6.0, 0, 0))])
     q = robot.neutral()
@@ -184,6 +185,28 @@ def test_forces_of_users_push_bodies_that_collide_and_springs_are_refused():
     run = sim.rollout(q, None, steps=100)
     assert run.status.tolist() == [Status.RUNNING]
     np.testing.assert_allclose(run.v[-1].reshape(2, 6)[:, 3], 0.3, rtol=1e-6)
-    with pytest.raises(MethodError, match="springs and dampers in forces= do not act together with collisions="):
-        kl.Simulator(robot, 1e-3, collisions=True, forces=[Spring("ball0", "ball1", 10.0)])
     assert sim.with_forces([]).contact is not None, "the scene stays"
+
+
+@pytest.mark.parametrize("stiffness", [1e2, 1e5, 1e9])
+def test_springs_pull_bodies_together_and_contacts_bear_them(stiffness):
+    """Two balls that a spring pulls together touch and rest on each other, with the spring's force between them.
+
+    Momentum stays, energy only falls, and a third ball that hits them moves both as one.
+    """
+    robot = balls(3)
+    spring = Spring("ball0", "ball1", stiffness, length=1.5 * RADIUS, damping=1e-3 * stiffness)
+    sim = kl.Simulator(robot, 1e-3, collisions=True, forces=[spring], monitor=True)
+    q = placed(robot, [(0, 0, 0), (2 * RADIUS, 0, 0), (-4 * RADIUS, 0, 0)])
+    v = np.zeros(18)
+    v[15] = 2.0
+    run = sim.rollout(q, v, steps=400, record=["q", "v", "energy", "contact_force", "contact_pair"], record_start=True)
+    assert run.status.tolist() == [Status.RUNNING]
+    force = 0.5 * RADIUS * stiffness
+    assert np.diff(run.energy).max() <= 1e-9 * run.energy[0] + 1e-3 * force * ROUGH, "what the solver leaves"
+    before, after = momenta(robot, q, v)[0], momenta(robot, run.q[-1], run.v[-1])[0]
+    np.testing.assert_allclose(after, before, atol=1e-9)
+    assert run.v[-1][[3, 9]] == pytest.approx([run.v[-1][3]] * 2, abs=1e-5)
+    names = sim.contact.scene.pair_names
+    bears = [k for k in range(16) if names[int(run.contact_pair[-1, k])] == ("ball0", "ball1")]
+    assert np.abs(run.contact_force[-1, bears].sum(axis=0)[0]) == pytest.approx(force, rel=1e-4)

@@ -7,10 +7,11 @@ import warnings
 
 import pytest
 
+import kinloop as kl
 from kinloop.errors import MethodError
 from kinloop.model import Builder, ContactPair, ContactRules, ExcludedLinks, Geometry, Surface
 from kinloop.robot import Robot
-from kinloop.sim import Collisions, HeightField, Plane
+from kinloop.sim import Collisions, HeightField, Plane, Simulator
 from kinloop.sim.contact.scene import make_scene
 
 
@@ -63,24 +64,45 @@ def test_friction_is_the_larger_or_that_of_the_higher_priority():
     assert found.friction == 0.0
 
 
+def test_condim_says_which_friction_acts():
+    """As MuJoCo combines it: each coefficient and condim by itself the larger, or those of the higher priority."""
+    one, two = {"friction": (0.2, 0.03, 0.001)}, {"friction": (0.7, 0.01, 0.002), "condim": 6}
+    for condim, left in ((1, (0, 0, 0)), (3, (0.7, 0, 0)), (4, (0.7, 0.03, 0)), (6, (0.7, 0.03, 0.002))):
+        (x,) = pairs(chain([one | {"condim": 1}, {}, two | {"condim": condim}])).values()
+        assert (x.friction, x.torsion, x.rolling) == left
+    (x,) = pairs(chain([one | {"condim": 4, "priority": 1}, {}, two])).values()
+    assert (x.friction, x.torsion, x.rolling) == (0.2, 0.03, 0.0)
+    listed = ContactRules(pairs=(ContactPair("p", "g0", "g1", (0.3, 0.3, 0.02, 0.01, 0.01), condim=6),))
+    x = pairs(chain([{}] * 3, listed))[frozenset(("g0", "g1"))]
+    assert (x.friction, x.torsion, x.rolling) == (0.3, 0.02, 0.01)
+    listed = ContactRules(pairs=(ContactPair("p", "g0", "g1", (0.3, 0.5, 0.02, 0.01, 0.01)),))
+    with pytest.warns(UserWarning, match="'g0' and 'g1' differs by direction"):
+        pairs(chain([{}] * 3, listed))
+
+
 def test_the_world_touches_what_moves_and_the_ground_may_be_a_plane():
     robot = chain([{}] * 3, world=(Geometry("box", (1, 1, 1), name="table"), Geometry("box", (1, 1, 1), name="step")))
     assert names(pairs(robot)) == {"g0g2", *(f"g{k}{x}" for k in range(3) for x in ("step", "table"))}
     assert len(pairs(robot, Plane(0.5))) == 10
-    with pytest.raises(MethodError, match="HeightField"):
-        pairs(robot, HeightField(lambda x, y: 0.0 * x))
+    assert len(pairs(robot, HeightField(lambda x, y: 0.0 * x))) == 10
+    with pytest.raises(MethodError, match="a Plane or a HeightField as ground, received a Sea"):
+        pairs(robot, Sea())
+
+
+class Sea:
+    friction = restitution = 0.0
 
 
 def test_what_is_not_computed_is_named():
     b = Builder("two")
-    for k, kind in enumerate(("ellipsoid", "sphere")):
-        size = (0.1, 0.2, 0.3) if kind == "ellipsoid" else (0.1,)
-        shape = Geometry(kind, size, name=f"g{k}", surface=Surface(condim=6))
+    for k, kind in enumerate(("heightfield", "sphere")):
+        given = {"size": (1, 1, 0.1), "heights": [[0, 0], [0, 0]]} if k == 0 else {"size": (0.1,)}
+        shape = Geometry(kind, name=f"g{k}", surface=Surface(condim=6), **given)
         b.body(f"b{k}", mass=1, inertia=(1, 1, 1), joint="free", geometry=(shape,))
     with pytest.warns(UserWarning) as said:
         make_scene(b.build(), Collisions(), Plane())
     words = [str(w.message) for w in said]
-    assert any("ellipsoid and sphere ('g0' and 'g1')" in w for w in words) and any("condim 4 and 6" in w for w in words)
+    assert len(words) == 1 and "heightfield and plane ('g0' and 'ground')" in words[0]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         make_scene(chain([{}] * 3), Collisions(), Plane())
@@ -94,3 +116,22 @@ def test_what_makes_no_sense_is_refused():
         pairs(chain([{"contype": 0, "conaffinity": 0}] * 3))
     with pytest.raises(MethodError, match="switches contact off"):
         pairs(chain([{}] * 3, ContactRules(enabled=False)))
+
+
+def test_bodies_fixed_to_each_other_are_one_and_static_ones_carry_nothing(tmp_path):
+    """Pairs are MuJoCo's where all shapes overlap, whether links that are fixed stay bodies or not."""
+    mujoco = pytest.importorskip("mujoco")
+    ball = '<geom name="{0}" size="0.1" mass="1"/>'.format
+    path = tmp_path / "fixed.xml"
+    path.write_text(
+        f"""<mujoco><worldbody>{ball("w")}<body name="base">{ball("b")}<body name="one"><joint axis="0 1 0"/>{ball("c")}
+        <body name="plate">{ball("d")}<body name="two"><joint axis="0 0 1"/>{ball("e")}<body name="tip">{ball("f")}
+        </body></body></body></body></body></worldbody></mujoco>"""
+    )
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    expected = {frozenset(model.geom(g).name for g in c.geom) for c in data.contact}
+    for keep in (False, True):
+        sim = Simulator(kl.load(path, keep_fixed=keep), collisions=True)
+        assert {frozenset(names) for names in sim.contact.scene.pair_names} == expected

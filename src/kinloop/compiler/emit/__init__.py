@@ -13,6 +13,7 @@ What the kernel computes:
 - `segment`: straight-line code;
 - `row_segment`: the same for one state, with rows of values in vector registers;
 - `stage_parameters`: what the functions of stages take;
+- `table_rows`: rows of tables that loops use where they lie;
 - `indexed_reads`: tables read by an index, and the nearest of many keys;
 - `windows`: pointers next to the slots that a segment uses most;
 - `series_loop`: code that is run time after time, with tables;

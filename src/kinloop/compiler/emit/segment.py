@@ -11,6 +11,7 @@ from kinloop.compiler.emit.ir import LIKELY, Module, Writer
 from kinloop.compiler.emit.lane_arithmetic import any_nonzero, in_all_lanes
 from kinloop.compiler.emit.lane_calls import LANE_CALLS, lane_call
 from kinloop.compiler.emit.stage_parameters import LAP, out_pointer, stage_parameters
+from kinloop.compiler.emit.table_rows import Beside
 from kinloop.compiler.emit.vector_type import Vector
 from kinloop.compiler.emit.windows import Windows
 from kinloop.compiler.plan.rare_values import Choice, find_choices
@@ -26,11 +27,16 @@ TRUTHS = (*_COMPARE, *_JOIN, "not")  # operations that answer yes or no
 
 
 def write_segment(
-    module: Module, name: str, plan: Plan, segment: Segment, vector: Vector, parts: Sequence[int]
-) -> None:
-    """@name(scratch, out, ...): the operations of a segment in order, each value stored where others look for it."""
-    with module.function("void", name, *stage_parameters(parts)) as w:
-        writer = SegmentWriter(w, plan, vector, parts, name.partition("_")[0])
+    module: Module, name: str, plan: Plan, segment: Segment, vector: Vector, parts: Sequence[int],
+    beside: Sequence[Beside],
+) -> None:  # fmt: skip
+    """@name(scratch, out, ...): the operations of a segment in order, each value stored where others look for it.
+
+    It also takes pointers to slots that lie `beside`.
+    """
+    pointers = [f"ptr noalias {b.pointer}" for b in beside]
+    with module.function("void", name, *stage_parameters(parts), *pointers) as w:
+        writer = SegmentWriter(w, plan, vector, parts, name.partition("_")[0], beside)
         if segment.gate is None:
             writer.write_segment(segment)
         else:
@@ -171,9 +177,12 @@ class SegmentWriter(OperationWriter):
 
     code: Plan
 
-    def __init__(self, writer: Writer, code: Plan, vector: Vector, parts: Sequence[int], prefix: str) -> None:
+    def __init__(
+        self, writer: Writer, code: Plan, vector: Vector, parts: Sequence[int], prefix: str,
+        beside: Sequence[Beside] = (),
+    ) -> None:  # fmt: skip
         super().__init__(writer, code, vector)
-        self.parts, self.prefix = parts, prefix
+        self.parts, self.prefix, self.beside = parts, prefix, beside
         self.choices: dict[int, Choice] = {}
         self.used: set[Operand] = set()
         self.windows: Windows | None = None
@@ -181,7 +190,7 @@ class SegmentWriter(OperationWriter):
     def write_segment(self, segment: Segment) -> None:
         """All operations, then the copies; for one state, usual choices as branches."""
         values = segment.values
-        self.windows = Windows(self.writer, self.code, segment, self.vector)
+        self.windows = Windows(self.writer, self.code, segment, self.vector, [b.slots for b in self.beside])
         if self.vector.width == 1 and not self.code.usual.isdisjoint(values):
             kept = {*self.code.stores, *(x for x, _ in segment.copies if isinstance(x, int))}
             self.choices = find_choices(values, self.code.operations, self.code.usual, kept)
@@ -251,6 +260,9 @@ class SegmentWriter(OperationWriter):
         return {v for k in choice.rare if k in self.choices for v in self.choices[k].members[1:]}
 
     def _address(self, place: int) -> str:
+        for pointer, slots in self.beside:
+            if place in slots:
+                return self.writer.offset(pointer, (place - slots.start) * self.vector.size)
         output = place - self.code.n_in
         if self.vector.width == 1 and 0 <= output < self.code.n_out:  # those of W states are in their slots
             part = bisect_right(self.parts, output) - 1

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from kinloop.compiler.emit.ir import Module
+from kinloop.compiler.emit.ir import Module, Writer
 from kinloop.compiler.emit.segment import write_pattern
 from kinloop.compiler.emit.stage_parameters import STAGE
 from kinloop.compiler.emit.vector_type import Vector
 from kinloop.compiler.plan.stage_types import Move, Series
+
+AT_ONCE = 8
+"""Slots that are read before they are written, so that none waits for the one before."""
 
 
 def write_series(module: Module, name: str, series: Series, vector: Vector, known: dict[str, str]) -> None:
@@ -30,9 +33,19 @@ def write_series(module: Module, name: str, series: Series, vector: Vector, know
 
 def write_move(module: Module, name: str, move: Move, vector: Vector) -> None:
     """@name(scratch, out): slots copied one after the other."""
-    T, align = vector.type, vector.align
     with module.function("void", name, *STAGE) as w:
         source, target = (w.offset("%scratch", slot * vector.size) for slot in (move.source, move.target))
-        with w.count(0, move.count) as k:
-            w.store(T, w.load(T, w.offset(source, k.index, T), align), w.offset(target, k.index, T), align)
+        copy_slots(w, vector, source, target, move.count)
         w.ret()
+
+
+def copy_slots(w: Writer, vector: Vector, source: str, target: str, count: int) -> None:
+    """Slots that follow each other to others that do, `AT_ONCE` at a time."""
+    T, align, whole = vector.type, vector.align, count - count % AT_ONCE
+    for first, stop, step in ((0, whole, AT_ONCE), (whole, count, 1)):
+        if first < stop:
+            with w.count(first, stop, step) as k:
+                here, there = w.offset(source, k.index, T), w.offset(target, k.index, T)
+                values = [w.load(T, w.offset(here, i, T), align) for i in range(step)]
+                for i, x in enumerate(values):
+                    w.store(T, x, w.offset(there, i, T), align)

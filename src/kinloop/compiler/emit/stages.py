@@ -11,10 +11,11 @@ from kinloop.compiler.emit.lane_arithmetic import any_nonzero
 from kinloop.compiler.emit.lane_calls import LANE_CALLS, write_lane_call
 from kinloop.compiler.emit.row_segment import write_row_segment
 from kinloop.compiler.emit.segment import table_name, write_segment
-from kinloop.compiler.emit.series_loop import write_move, write_series
+from kinloop.compiler.emit.series_loop import copy_slots, write_move, write_series
 from kinloop.compiler.emit.shared_outputs import share_outputs
 from kinloop.compiler.emit.sincos import write_angles
 from kinloop.compiler.emit.stage_parameters import WHOLE, out_pointer, stage_parameters
+from kinloop.compiler.emit.table_rows import Beside, rows_beside
 from kinloop.compiler.emit.vector_type import Vector
 from kinloop.compiler.plan.stage_types import Angles, Choose, Move, Plan, Repeat, Segment, Series
 
@@ -70,13 +71,17 @@ def _write_plan(
     names: dict[int, list[str]],
     patterns: dict[str, str],
     parts: Sequence[int],
+    beside: Sequence[Beside] = (),
 ) -> None:
-    """Write the functions of a plan's stages, after those of its loops; their names into `names` and `patterns`."""
+    """Write the functions of a plan's stages, after those of its loops; their names into `names` and `patterns`.
+
+    Their segments get pointers to what lies `beside`.
+    """
     if id(plan) in names:  # the same body in two loops is written once
         return
     for stage in plan.stages:
         if isinstance(stage, Repeat):
-            _write_plan(module, stage.body, layout, names, patterns, WHOLE)
+            _write_plan(module, stage.body, layout, names, patterns, WHOLE, rows_beside(stage))
     number = len(names)
     names[id(plan)] = [f"p{number}_{k}" for k in range(len(plan.stages))]
     for k, table in plan.tables.items():
@@ -87,7 +92,7 @@ def _write_plan(
         if isinstance(stage, Segment) and stage.rows:
             write_row_segment(module, name, plan, stage, layout.block, parts)
         elif isinstance(stage, Segment):
-            write_segment(module, name, plan, stage, layout.vector, parts)
+            write_segment(module, name, plan, stage, layout.vector, parts, beside)
         elif isinstance(stage, Angles):
             _write_angles_stage(module, name, stage, layout, parts)
         elif isinstance(stage, Series):
@@ -112,35 +117,40 @@ def _write_angles_stage(module: Module, name: str, stage: Angles, layout: Layout
 def _write_repeat(
     module: Module, name: str, stage: Repeat, vector: Vector, body: list[str], parts: Sequence[int]
 ) -> None:
-    """A loop: the row of its table, the body's stages, what they leave, and their outputs back to its first inputs."""
-    T = vector.type
+    """A loop: the rows of its tables, the body's stages, what they leave, and their outputs back to its first inputs.
+
+    Rows that the body cannot use where they lie are copied.
+    """
+    T, rows = vector.type, [*stage.tables, (stage.leaves, stage.left)]
+    names = [*(f"%row{k}" for k in range(len(stage.tables))), "%left"]
+    beside = {b.pointer for b in rows_beside(stage)}
     with module.function("void", name, *stage_parameters(parts)) as w:
         base, leaves = (w.offset("%scratch", slot * vector.size) for slot in (stage.base, stage.leaves))
         out = w.offset(base, stage.body.n_in, T)
+        with w.count(0, stage.rounds, carry=[("i64", 0)]) as loop:
+            if stage.gate is not None:
+                loop.leave_unless(any_nonzero(w, vector, base, stage.gate))
+            at = {
+                pointer: w.offset(w.offset("%scratch", first * vector.size), w.integer("mul", loop.index, width), T)
+                for pointer, (first, width) in zip(names, rows, strict=True)
+                if width
+            }
+            place = stage.body.n_in - sum(width for _, width in stage.tables)
+            for pointer, (_, width) in zip(names, stage.tables, strict=False):
+                if pointer not in beside:
+                    copy_slots(w, vector, at[pointer], w.offset(base, place, T), width)
+                place += width
+            own = [f"ptr {base}", f"ptr {out}"]
+            for stage_name, each in zip(body, stage.body.stages, strict=True):
+                given = [f"ptr {at[b]}" for b in names if b in beside] if isinstance(each, Segment) else []
+                w.call("void", stage_name, *own, *given)
+            if stage.left and "%left" not in beside:
+                copy_slots(w, vector, w.offset(out, stage.carried, T), at["%left"], stage.left)
+            copy_slots(w, vector, out, base, stage.carried)
+            loop.following = [w.integer("add", loop.index, 1)]
         if stage.gate is not None and stage.cleared:
-            with w.count(0, stage.rounds) as k:
+            with w.count(loop.results[0], stage.rounds) as k:
                 row = w.offset(leaves, w.integer("mul", k.index, stage.left), T)
                 for column in stage.cleared:
                     w.store(T, vector.const(0.0), w.offset(row, column, T), vector.align)
-        with w.count(0, stage.rounds) as loop:
-            if stage.gate is not None:
-                loop.leave_unless(any_nonzero(w, vector, base, stage.gate))
-            place = stage.body.n_in - sum(width for _, width in stage.tables)
-            for at, width in stage.tables:
-                row = w.offset(w.offset("%scratch", at * vector.size), w.integer("mul", loop.index, width), T)
-                _copy(w, vector, row, w.offset(base, place, T), width)
-                place += width
-            for stage_name in body:
-                w.call("void", stage_name, f"ptr {base}", f"ptr {out}")
-            if stage.left:
-                row = w.offset(leaves, w.integer("mul", loop.index, stage.left), T)
-                _copy(w, vector, w.offset(out, stage.carried, T), row, stage.left)
-            _copy(w, vector, out, base, stage.carried)
         w.ret()
-
-
-def _copy(w: Writer, vector: Vector, source: str, target: str, count: int) -> None:
-    """Slots that follow each other to others that do."""
-    T, align = vector.type, vector.align
-    with w.count(0, count) as k:
-        w.store(T, w.load(T, w.offset(source, k.index, T), align), w.offset(target, k.index, T), align)

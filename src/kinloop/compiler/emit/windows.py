@@ -9,7 +9,7 @@ distances in registers, so that their byte reaches 64 times as far; those on 128
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kinloop.compiler.emit.ir import Writer
 from kinloop.compiler.emit.vector_type import Vector
@@ -68,12 +68,15 @@ def _fullest(left: Mapping[int, int], width: int) -> tuple[int, int]:
 
 
 class Windows:
-    """The windows of a segment; the plan's outputs lie elsewhere for one state, and have none."""
+    """The windows of a segment; slots that lie elsewhere, as the plan's outputs do for one state, have none."""
 
-    def __init__(self, writer: Writer, plan: Plan, segment: Segment, vector: Vector) -> None:
+    def __init__(
+        self, writer: Writer, plan: Plan, segment: Segment, vector: Vector, elsewhere: Sequence[range] = ()
+    ) -> None:
         self._writer, self._size, self._width = writer, vector.size, window_width(vector)
         apart = range(plan.n_in, plan.n_in + plan.n_out) if vector.width == 1 else range(0)
-        slots = {slot: n for slot, n in used_slots(plan, segment).items() if slot not in apart}
+        away = (apart, *elsewhere)
+        slots = {slot: n for slot, n in used_slots(plan, segment).items() if not any(slot in x for x in away)}
         firsts = find_windows(slots, self._width) if self._width else []
         self._middles = [(first, self._pointer(first + self._width // 2)) for first in firsts]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kinloop.compiler.plan.draft import Draft, Places
 from kinloop.compiler.plan.find_rows import Rows, find_rows
@@ -55,9 +55,14 @@ def make_plan(
     return _plan(function, fuse, _How(segment, large, one), {}, None)
 
 
-def _plan(function: Function, fuse: bool, how: _How, known: dict[tuple[int, Places], Plan], shared: Places) -> Plan:
-    """The plan of a function; of a loop's body, what it shares with its surroundings lies in the slots `shared`."""
-    key = id(function), shared
+def _plan(
+    function: Function, fuse: bool, how: _How, known: dict[Any, Plan], shared: Places, sizes: tuple[Any, ...] = ()
+) -> Plan:
+    """The plan of a function; of a loop's body, what it shares with its surroundings lies in the slots `shared`.
+
+    Loops with equal bodies and `sizes` have one plan.
+    """
+    key = id(function), shared, sizes
     if key not in known:
         draft = Draft.read(function, shared)
         own = how
@@ -68,7 +73,7 @@ def _plan(function: Function, fuse: bool, how: _How, known: dict[tuple[int, Plac
         draft.open_gates()
 
         def body(loop: LoopNode, at: Places) -> Plan:
-            return _plan(loop.body, fuse, how, known, at)
+            return _plan(loop.body, fuse, how, known, at, (loop.carried, loop.widths))
 
         for barriers in _levels(draft):
             _add_barrier(draft, barriers, body, own)

@@ -7,16 +7,19 @@ from typing import Any
 from kinloop.io.mjcf import mujoco_codes as codes
 from kinloop.io.mjcf.mjcf_actuators import site
 from kinloop.io.mjcf.mjcf_bodies import LinkFrames
+from kinloop.io.mjcf.mjcf_shapes import solid
 from kinloop.io.mjcf.mujoco_codes import MjModel
 from kinloop.io.mjcf.safe_source import Places
 from kinloop.model import Frame, Sensor
 
 KINDS = {
-    1: "accelerometer", 2: "velocimeter", 3: "gyro", 6: "magnetometer", 9: "joint_position", 10: "joint_velocity",
+    0: "touch", 1: "accelerometer", 2: "velocimeter", 3: "gyro", 4: "force", 5: "torque", 6: "magnetometer",
+    9: "joint_position", 10: "joint_velocity",
     11: "tendon_position", 12: "tendon_velocity", 13: "actuator_position", 14: "actuator_velocity",
     15: "actuator_force", 16: "joint_actuator_force", 18: "ball_quaternion", 19: "ball_velocity", 26: "frame_position",
     27: "frame_quaternion", 28: "frame_x_axis", 29: "frame_y_axis", 30: "frame_z_axis", 31: "frame_velocity",
-    32: "frame_angular_velocity", 33: "frame_acceleration", 34: "frame_angular_acceleration", 45: "clock",
+    32: "frame_angular_velocity", 33: "frame_acceleration", 34: "frame_angular_acceleration",
+    42: "contact_force", 45: "clock",
 }  # fmt: skip
 """MuJoCo's types of sensors that are modelled."""
 
@@ -38,8 +41,16 @@ def _sensor(model: MjModel, frames: LinkFrames, s: int, name: str) -> Sensor:
     target, number = int(model.sensor_objtype[s]), int(model.sensor_objid[s])
     if kind == "clock":
         return Sensor(name, kind, **more)
+    if kind == "contact_force":
+        other = int(model.sensor_reftype[s]), int(model.sensor_refid[s])
+        more["against"] = _party(frames, *other) if other[1] >= 0 else ""
+        return Sensor(name, kind, _party(frames, target, number), **more)
     if kind == "magnetometer":
         more["field"] = tuple(float(x) for x in model.opt.magnetic)
+    if kind == "touch":
+        at = site(model, frames, number)
+        more["link"], more["zone"] = at.body, solid(int(model.site_type[number]), *map(float, model.site_size[number]))
+        return Sensor(name, kind, frame=at, **more)
     if target == codes.JOINT_OBJECT:
         return Sensor(name, kind, frames.names.joint(number), **more)
     if target in (codes.TENDON, codes.ACTUATOR):
@@ -48,6 +59,13 @@ def _sensor(model: MjModel, frames: LinkFrames, s: int, name: str) -> Sensor:
     if other >= 0:
         more["reference"] = _frame(model, frames, int(model.sensor_reftype[s]), other)
     return Sensor(name, kind, frame=_frame(model, frames, target, number), **more)
+
+
+def _party(frames: LinkFrames, kind: int, k: int) -> str:
+    """The name of the body or geom whose contacts a sensor is of."""
+    if kind == codes.GEOM:
+        return frames.names.of("geom", k)
+    return frames.place(k, (0.0, 0.0, 0.0), NO_TURN)[0]
 
 
 def _frame(model: MjModel, frames: LinkFrames, kind: int, k: int) -> Frame:

@@ -62,8 +62,8 @@ class _ShapeReader:
         if kind == HEIGHTFIELD:
             x, y, _, base = (float(s) for s in model.hfield_size[k])
             return Geometry("heightfield", (2 * x, 2 * y, base), at, heights=self._heights(k), **more)
-        solid = _solid(kind, *(float(s) for s in model.geom_size[g]))
-        return None if solid is None else Geometry(*solid, at, **more)
+        found = solid(kind, *(float(s) for s in model.geom_size[g]))
+        return None if found is None else Geometry(*found, at, **more)
 
     def _hull(self, k: int, moved: Transform) -> np.ndarray | None:
         """The vertices of a mesh's convex hull, as MuJoCo has them, in the frame of the mesh's file."""
@@ -93,7 +93,7 @@ def _read_only(x: np.ndarray) -> np.ndarray:
     return x
 
 
-def _solid(kind: int, x: float, y: float, z: float) -> tuple[str, tuple[float, ...]] | None:
+def solid(kind: int, x: float, y: float, z: float) -> tuple[str, tuple[float, ...]] | None:
     """The kind and size of a geom of MuJoCo's type and size (half lengths), where it is a solid or a plane."""
     return {
         0: ("plane", (x, y)), 2: ("sphere", (x,)), 3: ("capsule", (x, 2 * y)), 4: ("ellipsoid", (x, y, z)),

@@ -33,9 +33,12 @@ UNMODELLED = {"extension", "deformable", "composite", "flexcomp", "plugin"}
 SENSORS = {
     "accelerometer", "velocimeter", "gyro", "magnetometer", "jointpos", "jointvel", "jointactuatorfrc", "ballquat",
     "ballangvel", "tendonpos", "tendonvel", "actuatorpos", "actuatorvel", "actuatorfrc", "framepos", "framequat",
-    "framexaxis", "frameyaxis", "framezaxis", "framelinvel", "frameangvel", "framelinacc", "frameangacc", "clock",
+    "framexaxis", "frameyaxis", "framezaxis", "framelinvel", "frameangvel", "framelinacc", "frameangacc", "touch",
+    "force", "torque", "contact", "clock",
 }  # fmt: skip
 """Sensors that are modelled; others, those of cameras, and those with a delay are left out with a warning."""
+NET_FORCE = {"data": "force", "reduce": "netforce", "site": None, "subtree1": None, "subtree2": None}
+"""What a sensor of contacts must say to be modelled: the sum of all forces between two bodies or geoms."""
 MOST_SAMPLES = 1000
 """Samples that MuJoCo may keep of an actuator with a delay."""
 DELAYS = ("delay", "interval", "nsample", "interp")
@@ -241,8 +244,10 @@ class Cleaner:
 
     def _unfelt(self, node: Node) -> bool:
         """Whether a sensor is of a kind that is left out."""
-        camera = "camera" in (node.get("objtype"), node.get("reftype"))
-        if node.tag in SENSORS and not camera and not any(key in node.attrib for key in DELAYS):
+        unlike = "camera" in (node.get("objtype"), node.get("reftype")) or any(key in node.attrib for key in DELAYS)
+        if node.tag == "contact":
+            unlike = unlike or any(node.get(key) != value for key, value in NET_FORCE.items())
+        if node.tag in SENSORS and not unlike:
             return False
         self.notes.warn(node.where, "is a sensor of a kind that kinloop does not model; it is left out", dropped=True)
         return True

@@ -146,7 +146,8 @@ def _read_part(e: Entry) -> Frame | Wrap | Pulley:
 def written_sensor(s: Sensor) -> Entry:
     return {
         "name": s.name, "kind": s.kind, "part": s.part, "frame": _maybe_written(s.frame),
-        "reference": _maybe_written(s.reference), "cutoff": s.cutoff, "field": list(s.field),
+        "reference": _maybe_written(s.reference), "cutoff": s.cutoff, "field": list(s.field), "link": s.link,
+        "zone": None if s.zone is None else {"kind": s.zone[0], "size": list(s.zone[1])}, "against": s.against,
     }  # fmt: skip
 
 
@@ -154,8 +155,16 @@ def read_sensor(e: Entry) -> Sensor:
     return Sensor(
         text(e["name"], "name"), text(e["kind"], "kind"), text(e.get("part", ""), "part"), _maybe_read(e.get("frame")),
         _maybe_read(e.get("reference")), number(e.get("cutoff", 0.0), "cutoff"),
-        three(e.get("field", [0.0, 0.0, 0.0]), "field"),
+        three(e.get("field", [0.0, 0.0, 0.0]), "field"), text(e.get("link", ""), "link"), _read_zone(e.get("zone")),
+        text(e.get("against", ""), "against"),
     )  # fmt: skip
+
+
+def _read_zone(x: Json) -> tuple[str, tuple[float, ...]] | None:
+    if x is None:
+        return None
+    (e,) = entries([x], "zone")
+    return text(e["kind"], "kind"), tuple(floats(e["size"], "size"))
 
 
 def written_weight(w: CarriedWeight) -> Entry:

@@ -10,7 +10,8 @@ from kinloop.io.shared.lumping import Lump, make_bodies
 from kinloop.io.shared.remap_annotations import carried_weights, remap_actuator, remap_sensor, remap_tendon
 from kinloop.io.shared.remap_closures import Places, independent_joints, remap_coupling, remap_loop
 from kinloop.io.shared.robot_description import PathCoupling, RobotDescription
-from kinloop.model import WORLD, Frame, Mechanism
+from kinloop.model import WORLD, Frame, Mechanism, Sensor, cut_loops
+from kinloop.model.sensor import held_in_words
 from kinloop.spatial import Transform
 
 
@@ -49,13 +50,17 @@ def _check_reach(d: RobotDescription, tree: LinkTree) -> None:
 
 
 def _lump(d: RobotDescription, tree: LinkTree) -> tuple[list[Lump], Places]:
-    """Bodies of links that move as one, and the place of every link in its body."""
+    """Bodies of links that move as one, and the place of every link in its body.
+
+    A link whose sensors feel what holds it stays a body.
+    """
     of: dict[str, tuple[str, Transform]] = {WORLD: (WORLD, Transform.identity())}
     lumps: dict[str, Lump] = {}
+    held = {s.frame.body for s in d.sensors if s.frame is not None and s.kind in ("force", "torque")}
     for name in tree.order:
         joint = tree.carriers[name]
         body, T = of[joint.parent]
-        if joint.type.nv == 0 and body != WORLD and not d.options.keep_fixed:
+        if joint.type.nv == 0 and body != WORLD and not d.options.keep_fixed and name not in held:
             of[name] = body, T.then(joint.placement)
         else:
             of[name] = name, Transform.identity()
@@ -83,14 +88,27 @@ def _mechanism(d: RobotDescription, tree: LinkTree, lumps: list[Lump], of: Place
         gravity=d.gravity, actuators=tuple(remap_actuator(a, of) for a in d.actuators), keyframes=tuple(d.keyframes),
         motors=tuple(d.motors), world_geometry=tuple(shapes), contact_rules=d.contact_rules, inactive=tuple(d.inactive),
         warnings=tuple(d.notes.lines), source=d.where.file,
-        tendons=tuple(remap_tendon(t, of) for t in d.tendons), sensors=tuple(remap_sensor(x, of) for x in d.sensors),
-        carried=carried_weights(d.carried, of),
+        tendons=tuple(remap_tendon(t, of) for t in d.tendons), carried=carried_weights(d.carried, of),
     )  # fmt: skip
+    m = replace(m, sensors=_sensors(d, m, of), warnings=tuple(d.notes.lines)) if d.sensors else m
     marked = d.dependent & set(joints)
     if not marked:
         return m
     independent = independent_joints(m, marked, tree.places, d.notes, d.options.limits.reach // 2)
     return replace(m, independent=independent, warnings=tuple(d.notes.lines))
+
+
+def _sensors(d: RobotDescription, m: Mechanism, of: Places) -> tuple[Sensor, ...]:
+    """The sensors, but those of what holds a body that loops hold too."""
+    out = []
+    for given in d.sensors:
+        s = remap_sensor(given, of)
+        loops = cut_loops(m, s)
+        if loops:
+            d.notes.warn(d.where, f"sensor {s.name!r} is left out: {held_in_words(loops)}", dropped=True)
+        else:
+            out.append(s)
+    return tuple(out)
 
 
 def _frames(d: RobotDescription, of: Places, bodies: set[str]) -> tuple[Frame, ...]:

@@ -4,7 +4,8 @@
 - `candidates`: the points of a robot that may touch the ground.
 - `propagation`: forces propagated inward through the clusters, and the motion they cause: rows of L^-1 J^T.
 - `touch`: one candidate at a pose of its body: its gap, its axes, the bound on its velocity.
-- `impact`: the contact problem of one step: gaps, velocities, bounds, restitution, and where the impulses lead.
+- `impact`: the contact problem of one step: gaps, velocities, bounds, and where the impulses lead.
+- `restitution`: what a blow gives back.
 - `joint_stops`: stops and dry friction of joints as further rows of that problem.
 - `standing`: where a robot is over the ground: its points of contact, lifted and tilted bases.
 - `contact_block`: how a contact can move, in all directions or in some; what is inverted of its Delassus block.
@@ -14,10 +15,12 @@
 
 Contact of any two bodies, through a fixed number of slots:
 
-- `scene`: the shapes that may touch, and the pairs of them that count.
-- `near_pairs`: which of them are near, and where.
+- `scene`: the pairs of shapes that may touch; `scene_shapes`: these shapes by numbers, hulls of meshes among them.
+- `searched_pairs`: pairs without a formula, which are looked at before every step.
+- `near_pairs`: which of them are near, and where; `room`: of how many at once.
 - `moving_columns`: how every coordinate moves every body.
 - `contact_frame`: one contact of two bodies: its axes, rows, velocities.
 - `pair_contact`: the contact problem of one step for all slots.
+- `turning_friction`: friction of a contact about its normal and against rolling.
 - `slot_solver`: the solver's sweeps over a table of contacts.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from kinloop.clusters import ClusterTree
 from kinloop.errors import MethodError
 from kinloop.inputs import checked_number
-from kinloop.model import Geometry
+from kinloop.model import Geometry, Topology
 from kinloop.model.frozen_arrays import frozen
 from kinloop.robot import Robot
 from kinloop.scalar import Array
@@ -36,19 +36,39 @@ class ContactPoint:
         checked_number(f"radius of the contact point on {self.frame!r}", self.radius, "not be negative", 0.0)
 
 
+class Party(NamedTuple):
+    """One of two things that touch: its body (-1: the world), and the names of the link and of the shape it is."""
+
+    body: int
+    names: frozenset[str]
+
+
+GROUND = Party(-1, frozenset(("world", "ground")))
+
+
 @dataclass(frozen=True)
 class Candidate:
-    """A contact point by numbers: body index, position in the body, radius."""
+    """A contact point by numbers: body index, position in the body, radius.
+
+    `link` is the link that carries it, where that is not the body, and `shape` the shape that it is a part of.
+    """
 
     name: str
     body: int
     at: Array
     radius: float
+    link: str = ""
+    shape: str = ""
 
     @property
     def key(self) -> tuple[Any, ...]:
         """What kernels depend on."""
         return self.body, *map(float, self.at), self.radius
+
+    def party(self, top: Topology) -> Party:
+        """Who it is, to whatever touches it."""
+        link = self.link or top.mechanism.bodies[self.body].name
+        return Party(self.body, frozenset((link, self.shape or self.name)))
 
 
 def box_corners(frame: str, size: ArrayLike, at: ArrayLike = (0.0, 0.0, 0.0)) -> list[ContactPoint]:
@@ -137,10 +157,12 @@ def _of_point(robot: Robot, c: ContactPoint) -> Candidate:
 def _of_name(robot: Robot, name: str) -> list[Candidate]:
     body, placement = robot.frame(name)
     shapes = _shapes(robot.mechanism.bodies[body].geometry) if name in robot.body_names else []
-    points = [(p, r) for g in shapes for p, r in geometry_points(g)]
+    points = [(p, r, g) for g in shapes for p, r in geometry_points(g)]
     if not points:
         return [Candidate(name, body, _place(placement, (0, 0, 0)), 0.0)]
-    return [Candidate(f"{name}.{k}" if k else name, body, p, float(r)) for k, (p, r) in enumerate(points)]
+    return [
+        Candidate(f"{name}.{k}" if k else name, body, p, float(r), g.link, g.name) for k, (p, r, g) in enumerate(points)
+    ]
 
 
 def _place(placement: Transform, at: ArrayLike) -> Array:

@@ -57,19 +57,11 @@ class Mobility(NamedTuple):
         gain = sc.where(moves, 1.0 / (A[0, 0] + TINY), 0.0)
         a1, a2, floor = gain * A[1, 0], gain * A[2, 0], DICTATED * tangents
         S11, S12, S22 = A[1, 1] - a1 * A[1, 0], A[1, 2] - a1 * A[2, 0], A[2, 2] - a2 * A[2, 0]
-        trace = S11 + S22
-        one = True if regular else sc.logical_and(moves, trace > floor)
-        both = sc.logical_and(one, sc.logical_and(trace > 2.0 * floor, (S11 - floor) * (S22 - floor) > S12 * S12))
-        both = True if regular else both
-        # where one direction d moves, S = trace d d^T and S+ = S / trace^2, but for parts of DICTATED
-        r = sc.where(one, 1.0 / (sc.where(both, S11 * S22 - S12 * S12, trace * trace) + TINY), 0.0)
-        T11, T12, T22 = (r * sc.where(both, x, y) for x, y in ((S22, S11), (-S12, S12), (S11, S22)))
-        F11, F12, F22 = (sc.where(both, x, trace * y) for x, y in ((1.0, T11), (0.0, T12), (1.0, T22)))
+        (T11, T12, T22), both = inverse_of_two(S11, S12, S22, floor, moves, regular)
+        F11, F12, F22 = (sc.where(both, x, (S11 + S22) * y) for x, y in ((1.0, T11), (0.0, T12), (1.0, T22)))
         b1, b2 = T11 * a1 + T12 * a2, T12 * a1 + T22 * a2
         B = np.array([[gain + a1 * b1 + a2 * b2, -b1, -b2], [-b1, T11, T12], [-b2, T12, T22]])
-        t, d = A[1, 1] - A[2, 2], A[1, 2]
-        steep = 0.5 * (tangents + sc.sqrt(t * t + 4.0 * d * d))
-        return Mobility(A, gain, B, np.array([[F11, F12], [F12, F22]]), steep, both)
+        return Mobility(A, gain, B, np.array([[F11, F12], [F12, F22]]), steepest(A[1:, 1:]), both)
 
     def lift(self, b: Any) -> Any:
         """The bound b on the normal velocity, or less where lifting would take far more energy than moving."""
@@ -89,3 +81,26 @@ class Mobility(NamedTuple):
         left = sc.maximum(friction * x[0] - sc.sqrt(x[1] * x[1] + x[2] * x[2]), 0.0)
         k = sc.minimum(x[0] / (1.0 + steep), left / (sc.sqrt(steep) + friction * steep + TINY))
         return np.array([x[0] - k * steep, x[1] + k * a[0], x[2] + k * a[1]])
+
+
+def inverse_of_two(
+    S11: Any, S12: Any, S22: Any, floor: Any, moves: Any = True, regular: bool = False
+) -> tuple[tuple[Any, Any, Any], Any]:
+    """The inverse of a symmetric (2, 2) where its eigenvalues are above a floor, as 11, 12, 22; whether both are.
+
+    Nothing where not `moves`. A `regular` one is known to have both.
+    """
+    trace = S11 + S22
+    one = True if regular else sc.logical_and(moves, trace > floor)
+    both = sc.logical_and(one, sc.logical_and(trace > 2.0 * floor, (S11 - floor) * (S22 - floor) > S12 * S12))
+    both = True if regular else both
+    # where one direction d moves, S = trace d d^T and S+ = S / trace^2, but for parts of the floor
+    r = sc.where(one, 1.0 / (sc.where(both, S11 * S22 - S12 * S12, trace * trace) + TINY), 0.0)
+    T11, T12, T22 = (r * sc.where(both, x, y) for x, y in ((S22, S11), (-S12, S12), (S11, S22)))
+    return (T11, T12, T22), both
+
+
+def steepest(A: Array) -> Any:
+    """The largest eigenvalue of a symmetric (2, 2)."""
+    t, d = A[0, 0] - A[1, 1], A[0, 1]
+    return 0.5 * (A[0, 0] + A[1, 1] + sc.sqrt(t * t + 4.0 * d * d))

@@ -21,6 +21,10 @@ SAME = 0.01
 """Points of a pair that are nearer to each other in two steps [m] may be the same one."""
 
 
+COEFFICIENTS = {3: 1, 4: 2, 6: 3}
+"""Coefficients of friction for as many rows of a contact."""
+
+
 class ContactMotion(NamedTuple):
     """Independent velocities at the beginning of a step and at its free end, the drift of its middle, its length."""
 
@@ -31,26 +35,40 @@ class ContactMotion(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """One contact: rows z (3, n), velocities along its axes before and after the step without impulses, and its gap.
+    """One contact: its rows z (rows, n), velocities along them before and after the step without impulses, and its gap.
 
-    `axes` are the normal and two tangents as columns, `start` is an impulse along them to begin with.
+    `axes` are the normal and two tangents as columns, `friction` has the coefficients along the surface, about its
+    normal and against rolling, as many as there are rows for, and `start` is an impulse to begin with.
     """
 
     z: Array
     before: Array
     after: Array
     axes: Array
-    friction: Any
+    friction: Array
     start: Array
     gap: Any
 
 
-def measured(row: Any, n: int) -> Measured:
-    """What `Tables.contact` left of a contact."""
-    x = np.array(row)
-    k = 3 * n
-    axes = x[k + 6 : k + 15].reshape(3, 3)
-    return Measured(x[:k].reshape(3, n), x[k : k + 3], x[k + 3 : k + 6], axes, x[k + 15], x[k + 16 : k + 19], x[-2])
+def measured(row: Any, n: int, rows: int) -> Measured:
+    """What `Tables.contact` left of a contact with so many rows."""
+    x, first, parts = np.array(row), 0, list[Array]()
+    for size in (rows * n, rows, rows, 9, COEFFICIENTS[rows], rows):
+        parts.append(x[first : first + size])
+        first += size
+    z, before, after, axes, friction, start = parts
+    return Measured(z.reshape(rows, n), before, after, axes.reshape(3, 3), friction, start, x[-2])
+
+
+def in_world(axes: Array, x: Array) -> Array:
+    """An impulse along rows as force and torque in the axes of the world; a torque about the normal alone stays so."""
+    return np.concatenate([axes @ x[:3], axes @ x[3:] if len(x) > 4 else x[3:]])
+
+
+def torque(axes: Array, x: Array) -> Array:
+    """The torque in the world of an impulse along rows."""
+    turns: Array = axes[:, : len(x) - 3] @ x[3:]
+    return turns
 
 
 class Tables:
@@ -67,7 +85,9 @@ class Tables:
         place = {b: float(k) for k, b in enumerate(bodies)} | {-1: float(len(bodies))}
         self.bodies = [np.array([place[pair[side].body] for pair in pairs]) for side in (0, 1)]
         self.roundings = [np.array([pair[side].rounding for pair in pairs]) for side in (0, 1)]
-        self.frictions = np.array([x.friction for x in scene.pairs])
+        self.count = scene.rows
+        each = [(x.friction, x.torsion, x.rolling)[: COEFFICIENTS[self.count]] for x in scene.pairs]
+        self.frictions = np.array(each)
         self.rows = columns.rows(tree, s)
         self.parts: dict[str, tuple[slice, tuple[int, ...]]] = {}
         self.groups: list[list[Any]] = []
@@ -102,33 +122,41 @@ class Tables:
         J = self._jacobian(given["twists"], axes, at, sides)
         z = self._rows(J, given["N"])
         u0, u1, aside = J @ given["v"], J @ given["v_free"], J @ given["drift"]
-        pulls = []
+        pulls, turns = [], []
         for side, sign in zip((0, 1), (1.0, -1.0), strict=True):
             core = at + (sign * (0.5 * gap + sc.take(self.roundings[side], pair))) * normal
-            pulls.append(_acceleration(sc.take(given["accelerations"], sides[side]), at, core))
-        bend = u0 + h * (axes.T @ (pulls[0] - pulls[1])) - u1
+            row_of = sc.take(given["accelerations"], sides[side])
+            pulls.append(_acceleration(row_of, at, core))
+            turns.append(row_of[:3])
+        pull = np.concatenate([axes.T @ (pulls[0] - pulls[1]), axes[:, : self.count - 3].T @ (turns[0] - turns[1])])
+        bend = u0 + h * pull - u1
         before, after = u0 - 0.5 * bend, u1 + 0.5 * bend
         gap = gap - (0.5 * h) * u0[0] - aside[0] - (0.375 * h) * bend[0]
-        start = axes.T @ _found_again(given["before"], x, pair + 1.0)
-        left = [*z.flat, *before, *after, *axes.flat, sc.take(self.frictions, pair), *start, *x, gap, pair + 1.0]
+        start = in_world(axes.T, _found_again(given["before"], x, pair + 1.0))
+        left = [*z.flat, *before, *after, *axes.flat, *sc.take(self.frictions, pair), *start, *x, gap, pair + 1.0]
         return self._first_touch(carry, gap, before, after, h), left
 
     def _jacobian(self, twists: Array, axes: Array, at: Array, sides: list[Any]) -> Array:
-        """Velocity of the first body relative to the second along the axes, per unit of every coordinate (3, n)."""
+        """Velocity of the first body relative to the second per unit of every coordinate (rows, n).
+
+        Its rows are along the axes, then about them.
+        """
         mask = sc.take(self.columns.mask, sides[0]) - sc.take(self.columns.mask, sides[1])
         wrench = np.concatenate([np.stack([cross(at, axes[:, k]) for k in range(3)], axis=1), axes])
-        J = np.zeros((3, self.n), dtype=object)
+        about = axes[:, : self.count - 3]
+        wrench = np.concatenate([wrench, np.concatenate([about, 0.0 * about])], axis=1) if self.count > 3 else wrench
+        J = np.zeros((self.count, self.n), dtype=object)
         for k, c in enumerate(self.columns.columns):
             J[:, c.coordinate] = J[:, c.coordinate] + mask[k] * (wrench.T @ twists[k])
         return J
 
     def _rows(self, J: Array, N: Array) -> Array:
         """z = J N."""
-        z, first = np.zeros((3, self.n), dtype=object), 0
+        z, first = np.zeros((self.count, self.n), dtype=object), 0
         for k, (_, at) in self.rows.items():
             row = N[first : first + len(at)]
             first += len(at)
-            for r in range(3):
+            for r in range(self.count):
                 z[r, at] = z[r, at] + J[r, k] * row
         return z
 
@@ -157,7 +185,7 @@ def _found_again(before: Array, x: Array, pair: Any) -> Array:
 
     Which of its points is which a pair of shapes does not say.
     """
-    out: list[Any] = [0.0, 0.0, 0.0]
+    out: list[Any] = [0.0] * (before.shape[1] - 4)
     least: Any = SAME * SAME
     for row in before:
         away = x - row[:3]

@@ -30,17 +30,19 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.algorithms.trees.kinematics import Motion
 from kinloop.clusters import ClusterTree
+from kinloop.model import Topology
 from kinloop.scalar import Array
-from kinloop.sim.contact.candidates import Candidate
+from kinloop.sim.contact.candidates import GROUND, Candidate, Party
 from kinloop.sim.contact.contact_block import TINY
 from kinloop.sim.contact.ground import Ground
 from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, solve_with_joints, steps_over
 from kinloop.sim.contact.propagation import Propagated, response, softened
+from kinloop.sim.contact.restitution import Bounce, rebound
 from kinloop.sim.contact.row_steps import ContactRow
 from kinloop.sim.contact.solver import Impulses, shared
-from kinloop.sim.contact.touch import Touch, gravity_of, lowest_rate, touch
+from kinloop.sim.contact.touch import Touch, gravity_of, lowest_rate, recorded, touch
 from kinloop.sim.on_loops import spanning
-from kinloop.sim.smooth_motion import SmoothMotion, spanning_kinetic_energy
+from kinloop.sim.smooth_motion import SmoothMotion
 from kinloop.sim.turning_axes import free_bodies, turned_by
 from kinloop.spatial import Transform
 from kinloop.spatial.transform import cross
@@ -63,7 +65,9 @@ class Hit(NamedTuple):
     """What a step with contact leads to: velocities `v` at its end, the way `travel` from its middle to its end.
 
     `memory` is for the next step: impulses [N s, N m s] to begin its search with, and 1 where contacts are jammed, else
-    0. `flying` says whether there are no impulses; `records` can be recorded.
+    0. `flying` says whether there are no impulses; `records` can be recorded. One of them, `touching`, is for sensors:
+    of every contact the place, the normal towards the first of its `Contact.parties`, the force on that, a torque where
+    contacts have any, and its number.
     """
 
     v: Array
@@ -112,7 +116,21 @@ class Contact:
     def records(self) -> dict[str, tuple[int, ...]]:
         """What a step can record, and its shape."""
         n = len(self.candidates)
-        return {"contact_force": (n, 3), "gap": (n,), "residual": (1,), "joint_impulse": (len(self.joints),)}
+        shapes: dict[str, tuple[int, ...]] = {
+            "contact_force": (n, 3),
+            "gap": (n,),
+            "joint_impulse": (len(self.joints),),
+        }
+        return shapes | {"residual": (1,), "iterations": (1,)}
+
+    @property
+    def touching(self) -> tuple[int, int]:
+        """How many contacts there may be in a step, and how many numbers it tells of each (`Hit`)."""
+        return len(self.candidates), 10
+
+    def parties(self, top: Topology) -> list[tuple[Party, Party]]:
+        """Who touches whom, by the number of a contact in the output `touching` of a step."""
+        return [(c.party(top), GROUND) for c in self.candidates]
 
     crowds = False
     """Whether there may be more contacts than it has room for."""
@@ -152,7 +170,7 @@ class Contact:
         impulses, stops = ([x * factor for x in xs] for xs in (forces, stops))
         change = factor * change
         flying = _flying(impulses, paths)
-        records = _records(touches, impulses, stops, found.residual, h)
+        records = recorded(touches, impulses, stops, found, h)
         return ended(tree, v, v_free, drift, change, bounce, flying, begin, records, h)
 
     def _rows(
@@ -256,29 +274,6 @@ class Contact:
         return Bounce(sc.where(hit, self.ground.restitution, 0.0), sc.where(hit, when, 0.0), hit)
 
 
-class Bounce(NamedTuple):
-    """Restitution in force, the part of the step before the first touch, and whether there is one."""
-
-    restitution: Any
-    when: Any
-    hit: Any
-
-    def at(self, before: Array, after: Array) -> Array:
-        """Velocity at the time of the touch, or at the end of a step without one."""
-        if self.hit is False:
-            return after
-        part = sc.where(self.hit, self.when, 1.0)
-        touching: Array = before + part * (after - before)
-        return touching
-
-    def bound(self, bound: Any, gap: Any, before: Array, after: Array, h: Any) -> Any:
-        """The bound (1), for the gap that is left at the time of the touch."""
-        if self.hit is False:
-            return bound
-        left = gap + self.when * h * (before[0] + 0.5 * self.when * (after[0] - before[0]))
-        return sc.where(self.hit, sc.minimum(-left / h, 0.0), bound)
-
-
 def ended(
     tree: ClusterTree, v: Array, v_free: Array, drift: Array, change: Array, bounce: Bounce, flying: Any,
     memory: Array, records: dict[str, Any], h: Any,
@@ -293,18 +288,6 @@ def ended(
     v_next = turned_by(tree, v_there, way)
     travel = sc.where(flying, (0.5 * h) * v_next, gone)
     return Hit(v_next, travel, memory, flying, records)
-
-
-def rebound(tree: ClusterTree, s: SmoothMotion, q: Array, v: Array, change: Array, w: Array, bounce: Bounce) -> Any:
-    """What to multiply inelastic impulses by, which `change` the velocities v at the touch, by (2)."""
-    if bounce.hit is False:
-        return 1.0
-
-    def kinetic(x: Array) -> Any:
-        return spanning_kinetic_energy(tree, q, spanning(tree, s.kin.embedding, x))
-
-    lost = kinetic(v) - kinetic(v + change)
-    return sc.minimum(1.0 + bounce.restitution, sc.maximum(1.0, 1.0 + 2.0 * lost / (w @ w + TINY)))
 
 
 def _power(contacts: list[ContactRow], paths: list[JointPath], found: Impulses, stops: list[Any]) -> Any:
@@ -335,14 +318,3 @@ def _flying(impulses: list[Array], paths: list[JointPath]) -> Any:
     for p in paths:
         out = sc.logical_and(out, p.inside)
     return out
-
-
-def _records(touches: list[Touch], impulses: list[Array], stops: list[Any], residual: Any, h: Any) -> dict[str, Any]:
-    """What can be recorded: forces in the world, gaps, impulses of joints, and how exactly the solver solved."""
-    forces = [t.axes @ x / h for t, x in zip(touches, impulses, strict=True)]
-    return {
-        "contact_force": np.array(forces).reshape(len(forces), 3),
-        "gap": np.array([t.gap for t in touches]),
-        "joint_impulse": np.array(stops),
-        "residual": np.array([residual]),
-    }

@@ -7,7 +7,8 @@ D^-1/2 L^-1, and
 
     z = J N     for the rows J of a contact.                                                                  (1)
 
-A row has entries for the coordinates between the coordinate and the world only.
+A row has entries for the coordinates between the coordinate and the world only, and for those that springs and dampers
+of users tie to them, which contacts feel as inertia (`propagation.Soft`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 
 from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
-from kinloop.sim.contact.propagation import Propagated
+from kinloop.sim.contact.propagation import Propagated, softened
 from kinloop.sim.smooth_motion import SmoothMotion
 from kinloop.spatial import Transform
 
@@ -58,7 +59,8 @@ class Columns:
         out: dict[int, tuple[Array, list[int]]] = {}
         for c in self.columns:
             if c.coordinate not in out:
-                z, at = Propagated.coordinate(tree, s.kin, s.art, c.cluster, c.within).row()
+                row = Propagated.coordinate(tree, s.kin, s.art, c.cluster, c.within).row()
+                z, at = softened(s.soft, tree.nv, *row)
                 out[c.coordinate] = z[0], at
         return out
 

@@ -8,18 +8,28 @@ if it may touch within the step, however its bodies turn.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.scalar import Array
-from kinloop.sim.contact.scene import PairClass, Scene, Shape, Touching
-from kinloop.sim.contact.shapes import PAIRS
+from kinloop.sim.contact.scene import PairClass, Scene, Touching
+from kinloop.sim.contact.scene_shapes import Shape
+from kinloop.sim.contact.shapes import FORMULAS, Hull
 from kinloop.spatial import Transform
 
 POINT = 9
 """Numbers of a point of contact: its key, gap, position and normal, and the number of its pair."""
+
+
+NEARBY = 1.0
+"""Pairs count that would touch in the step if they came together faster than they move by so much [m/s].
+
+Hands have many parts within a centimetre of each other, and a slot for each costs time: this is less than what counts
+over a ground (`impact.NEARBY`). What is struck harder within a step comes into a shape it was not near to by
+what is beyond that speed, and is stopped in the next step."""
 
 
 class Near(NamedTuple):
@@ -39,24 +49,26 @@ def near_points(scene: Scene, poses: list[Transform], speeds: list[Any], h: Any,
     missed: Any = 0.0
     first = 0
     for group in scene.classes:
-        keys = [_key(scene.shapes, poses, speeds, pair, h, nearby) for pair in group.pairs]
-        slots = min(len(keys), scene.options.pairs)
+        keys = [nearness(scene.shapes, poses, speeds, pair, h, nearby) for pair in group.pairs]
+        slots = min(len(keys), scene.room.pairs)
         chosen, count = sc.nearest(keys, slots)
         if slots < len(keys):
             missed = missed + sc.maximum(count - float(slots), 0.0)
         body, keys_at = (
             _looked_at(group, scene.shapes, first, nearby),
-            range(0, POINT * PAIRS[group.kinds].points, POINT),
+            range(0, POINT * FORMULAS[group.kinds].points, POINT),
         )
         _, found = sc.scan(
             body, [], chosen.reshape(-1, 1), [table.ravel(), [h]], sc.minimum(count, float(slots)), 1, keys_at
         )
         rows.append(found.reshape(-1, POINT))
         first += len(keys)
-    return Near(np.concatenate(rows), missed)
+    return Near(np.concatenate(rows) if rows else np.empty((0, POINT)), missed)
 
 
-def _key(shapes: list[Shape], poses: list[Transform], speeds: list[Any], pair: Touching, h: Any, nearby: float) -> Any:
+def nearness(
+    shapes: list[Shape], poses: list[Transform], speeds: list[Any], pair: Touching, h: Any, nearby: float
+) -> Any:
     """Below zero where the bounding spheres of two shapes may meet in the step; of a box the box itself."""
     i, j = pair.a, pair.b
     a, b = shapes[i], shapes[j]
@@ -64,6 +76,10 @@ def _key(shapes: list[Shape], poses: list[Transform], speeds: list[Any], pair: T
     offset = poses[i].p - poses[j].p
     if b.kind == "plane":
         return poses[j].R[:, 2] @ offset - (a.bound + reach)
+    if b.kind == "terrain":  # heights of a function have no bound
+        return b.data.surface(poses[i].p)[0] - (a.bound + reach)
+    if b.kind == "heightfield":
+        return _beside(b, poses[j].R.T @ offset) - (a.bound + reach)
     if b.kind == "box":  # often long: the sphere about a, and the box itself
         offset = poses[j].R.T @ offset
         offset = np.array([sc.maximum(sc.abs(x) - 0.5 * size, 0.0) for x, size in zip(offset, b.size, strict=True)])
@@ -71,12 +87,35 @@ def _key(shapes: list[Shape], poses: list[Transform], speeds: list[Any], pair: T
     return offset @ offset - reach * reach
 
 
+def _beside(field: Shape, x: Array) -> Any:
+    """How far a point is outside of the box of a height field, from its base to its highest node."""
+    low, high = -field.size[2], float(np.max(field.data.heights))
+    outside = [sc.abs(x[k]) - 0.5 * field.size[k] for k in range(2)]
+    return sc.maximum(sc.maximum(*outside), sc.maximum(x[2] - high, low - x[2]))
+
+
+def _sizes(shapes: list[Shape]) -> Callable[[Any], Any]:
+    """What the formula of a pair is given as the size of one of some shapes of a kind, by its number."""
+    match shapes[0].kind:
+        case "mesh":
+            hulls = {id(s.data): s.data for s in shapes}
+            counts = [len(x) for x in hulls.values()]
+            first = dict(zip(hulls, np.cumsum([0, *counts[:-1]]).tolist(), strict=True))
+            begin, count = (np.array([f(s.data) for s in shapes], dtype=float) for f in (lambda x: first[id(x)], len))
+            table = np.concatenate(list(hulls.values()))
+            return lambda k: Hull(table, sc.take(begin, k), sc.take(count, k), max(counts))
+        case "heightfield" | "terrain":
+            return lambda k: shapes[0].data
+    sizes = np.array([s.size for s in shapes])
+    return lambda k: sc.take(sizes, k)
+
+
 def _looked_at(group: PairClass, shapes: list[Shape], first: int, nearby: float) -> Any:
     """The points of one pair, whose number within its kind is in its slot, as a body of `scalar.scan`."""
     sides = [[pair.a for pair in group.pairs], [pair.b for pair in group.pairs]]
     places = [np.array(side, dtype=float) for side in sides]
-    sizes = [np.array([shapes[k].size for k in side]) for side in sides]
-    margins, collide = np.array([pair.margin for pair in group.pairs]), PAIRS[group.kinds].collide
+    sizes = [_sizes([shapes[k] for k in side]) for side in sides]
+    margins, collide = np.array([pair.margin for pair in group.pairs]), FORMULAS[group.kinds].collide
 
     def body(carry: Any, row: Any, shared: Any) -> tuple[list[Any], list[Any]]:
         table, h = np.array(shared[:-1]).reshape(len(shapes), -1), shared[-1]
@@ -84,7 +123,7 @@ def _looked_at(group: PairClass, shapes: list[Shape], first: int, nearby: float)
         speed: Any = 0.0
         for side in (0, 1):
             one = sc.take(table, sc.take(places[side], row[0]))
-            given += [sc.take(sizes[side], row[0]), Transform(one[3:12].reshape(3, 3), one[:3])]
+            given += [sizes[side](row[0]), Transform(one[3:12].reshape(3, 3), one[:3])]
             speed = speed + one[12]
         reach, margin = h * (nearby + speed), sc.take(margins, row[0])
         left: list[Any] = []

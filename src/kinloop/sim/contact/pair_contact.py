@@ -8,29 +8,38 @@ the step before are found again by the pair and the place they belong to.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 
 from kinloop import scalar as sc
+from kinloop.algorithms.trees.kinematics import Motion
 from kinloop.clusters import ClusterTree
+from kinloop.model import Topology
 from kinloop.scalar import Array
+from kinloop.sim.contact.candidates import Party
 from kinloop.sim.contact.contact_block import Mobility
-from kinloop.sim.contact.contact_frame import ContactMotion, Tables, measured
-from kinloop.sim.contact.impact import JAMMED, NEARBY, Bounce, Contact, Hit, ended, harmless, rebound
+from kinloop.sim.contact.contact_frame import ContactMotion, Measured, Tables, in_world, measured, torque
+from kinloop.sim.contact.impact import JAMMED, Contact, Hit, ended, harmless
 from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, split_rows
 from kinloop.sim.contact.moving_columns import Columns
-from kinloop.sim.contact.near_pairs import near_points
+from kinloop.sim.contact.near_pairs import NEARBY, POINT, Near, near_points
 from kinloop.sim.contact.propagation import response
+from kinloop.sim.contact.restitution import Bounce, rebound
 from kinloop.sim.contact.row_steps import ContactPlan, ContactRow, Packer
 from kinloop.sim.contact.scene import Scene
+from kinloop.sim.contact.scene_shapes import Shape
+from kinloop.sim.contact.searched_pairs import SearchedPairs
 from kinloop.sim.contact.slot_solver import USUAL, Found, Slots, solve_slots
 from kinloop.sim.contact.touch import gravity_of, lowest_rate
+from kinloop.sim.contact.turning_friction import TurningPlan, TurningRow
 from kinloop.sim.smooth_motion import SmoothMotion
 from kinloop.spatial import Transform
 
-PLACE = 7
-"""Numbers of a contact that a step hands on: where it is, one more than the number of its pair, its impulse."""
+PLACE = 4
+"""Numbers of a contact that a step hands on besides its impulse: where it is, one more than the number of its pair."""
 
 EMPTY = 1e30
 """The gap of a slot without a contact [m]."""
@@ -43,14 +52,28 @@ class PairContact(Contact):
 
     def __init__(self, tree: ClusterTree, scene: Scene, joints: list[JointLimit], rounds: int) -> None:
         super().__init__(None, [], joints, rounds)
-        self.scene, self.slots = scene, scene.options.contacts
+        self.scene, self.slots, self.rows = scene, scene.room.contacts, scene.rows
+        self.handed = self.slots * (PLACE + self.rows)
         self.bodies = tuple(sorted({s.body for s in scene.shapes if s.body >= 0}))
         self.columns = Columns(tree, self.bodies)
+        self.search = SearchedPairs(scene) if scene.searched else None
+        self.searched: Array | None = None
+
+    @property
+    def inputs(self) -> dict[str, int]:
+        """What a step is told of pairs that are searched for between steps, an input of its kernel and its size."""
+        return {"searched": self.search.size} if self.search else {}
+
+    def told(self, searched: Array) -> PairContact:
+        """The same with what the search for a step found, as that input has it."""
+        out = copy(self)
+        out.searched = searched
+        return out
 
     @property
     def memory_size(self) -> int:
         """Numbers that a step hands to the next: impulses, whose and where; those of joints; whether there is a jam."""
-        return PLACE * self.slots + len(self.joints) + 1
+        return self.handed + len(self.joints) + 1
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -62,7 +85,19 @@ class PairContact(Contact):
         """What a step can record, and its shape."""
         n = self.slots
         shapes: dict[str, tuple[int, ...]] = {"contact_force": (n, 3), "contact_point": (n, 3), "gap": (n,)}
-        return shapes | {"contact_pair": (n,), "residual": (1,), "joint_impulse": (len(self.joints),)}
+        shapes |= {"contact_torque": (n, 3)} if self.rows > 3 else {}
+        shapes |= {"contact_pair": (n,), "joint_impulse": (len(self.joints),)}
+        return shapes | {"residual": (1,), "iterations": (1,)}
+
+    @property
+    def touching(self) -> tuple[int, int]:
+        """How many contacts there may be in a step, and how many numbers it tells of each."""
+        return self.slots, 13 if self.rows > 3 else 10
+
+    def parties(self, top: Topology) -> list[tuple[Party, Party]]:
+        """Who touches whom, by the number of a pair."""
+        each = [Party(s.body, frozenset((s.link, s.name))) for s in self.scene.shapes]
+        return [(each[x.a], each[x.b]) for x in self.scene.pairs]
 
     def __call__(
         self, tree: ClusterTree, s: SmoothMotion, q: Array, v: Array, v_free: Array, drift: Array, memory: Array, h: Any
@@ -79,10 +114,10 @@ class PairContact(Contact):
         bounce = self._first_hit(carry)
         slots = self._slots(tree, rows, count, bounce, jammed, h)
         paths = [p.allowing_rest(jammed) for p in joint_paths(self.joints, tree, s, q, v, v_free, drift, h)]
-        found, stops = self._solve(tree, s, slots, paths, memory[PLACE * self.slots : -1], count > 0.0)
+        found, stops = self._solve(tree, s, slots, paths, memory[self.handed : -1], count > 0.0)
         vain = found.residual > JAMMED
         power, presses, forces, begin = self._read(tree.nv, rows, slots, found, count)
-        change = response(tree, s.kin, s.art, found.w)
+        change = response(tree, s.kin, s.art, found.w, s.soft)
         factor = rebound(tree, s, q, v + bounce.when * (v_free - v), change, found.w, bounce)
         for path, stop in zip(paths, stops, strict=True):
             power = power + stop * path.rate
@@ -91,22 +126,19 @@ class PairContact(Contact):
         for p in paths:
             flying = sc.logical_and(flying, p.inside)
         kept = self._handed_on(begin, rows, stops, vain, sc.logical_and(jammed, carry[2]))
-        records = self._records(rows, count, factor * forces, [factor * x for x in stops], found.residual, missed, h)
+        records = self._records(tree.nv, rows, count, factor * forces, [factor * x for x in stops], found, missed, h)
         return ended(tree, v, v_free, drift, factor * change, bounce, flying, kept, records, h)
 
     def _tables(
         self, tree: ClusterTree, s: SmoothMotion, v: Array, v_free: Array, drift: Array, memory: Array, h: Any
     ) -> tuple[Tables, Array, Any]:
         """What all contacts share, the points that are near, and how many pairs there was no room for."""
-        poses = _poses(tree, s, {c.body for c in self.columns.columns} | set(self.bodies))
-        shapes, speeds, at = [], [], _speeds(tree, s, poses)
-        for shape in self.scene.shapes:
-            pose = poses[shape.body].then(shape.placement) if shape.body >= 0 else shape.placement
-            shapes.append(pose)
-            reach = float(np.linalg.norm(shape.placement.p)) + (0.0 if shape.kind == "plane" else shape.bound)
-            speeds.append(at[shape.body][0] + reach * at[shape.body][1] if shape.body >= 0 else 0.0)
-        near = near_points(self.scene, shapes, speeds, h, NEARBY)
-        before = np.asarray(memory[: PLACE * self.slots]).reshape(self.slots, PLACE)
+        poses = _poses(tree, s.kin, {c.body for c in self.columns.columns} | set(self.bodies))
+        near = near_points(self.scene, *shape_motion(self.scene.shapes, poses, s.kin), h, NEARBY)
+        if self.searched is not None:
+            points = np.concatenate([near.points, np.asarray(self.searched[:-1]).reshape(-1, POINT)])
+            near = Near(points, near.missed + self.searched[-1])
+        before = np.asarray(memory[: self.handed]).reshape(self.slots, -1)
         motion = ContactMotion(v, v_free, drift, h)
         return Tables(tree, s, self.scene, self.bodies, self.columns, poses, motion, near.points, before), *near
 
@@ -123,21 +155,29 @@ class PairContact(Contact):
         n, gravity, plans = tree.nv, gravity_of(tree.top), list[ContactPlan]()
 
         def body(carry: Any, row: Any, shared: Any) -> tuple[Any, Any]:
-            m = measured(row, n)
+            m = measured(row, n, self.rows)
             hits = Bounce(0.0, shared[2], shared[3]) if bounce.hit is not False else bounce
             bound = hits.bound(lowest_rate(gravity, m.gap, shared[1]), m.gap, m.before, m.after, shared[1])
             bound = sc.where(shared[0], sc.minimum(bound, 0.0), bound)
-            contact = ContactRow(m.z, list(range(n)), hits.at(m.before, m.after), bound, m.friction)
             pack = Packer()
-            plan = ContactPlan(contact, pack)
+            plan = self._plan(m, hits.at(m.before, m.after), bound, pack)
             plans.append(plan)
             x = plan.begin(m.start)
             w, energy = np.array(carry[:-1]) + x @ m.z, carry[-1] + plan.energy(x)
             return [*w, energy], [*pack.values, *x]
 
         shared = jammed, h, bounce.when, bounce.hit
-        end, table = sc.scan(body, [0.0] * (n + 1), rows, shared, count, USUAL, range(-3, 0))
-        return Slots(plans[-1], table, count, table[:, -3:], end[:-1], end[-1])
+        end, table = sc.scan(body, [0.0] * (n + 1), rows, shared, count, USUAL, range(-self.rows, 0))
+        return Slots(plans[-1], table, count, table[:, -self.rows :], end[:-1], end[-1])
+
+    def _plan(self, m: Measured, u: Array, bound: Any, pack: Packer) -> ContactPlan:
+        """The step of a contact with velocities u along its rows."""
+        z, at = m.z[:3], list(range(m.z.shape[1]))
+        if self.rows == 3:
+            return ContactPlan(ContactRow(z, at, u, bound, m.friction[0]), pack)
+        mu, limits = m.friction[0], m.friction[1:]
+        row = TurningRow(z, at, u[:3], bound, mu, turn_z=m.z[3:], turn_u=u[3:], limits=limits)
+        return TurningPlan(row, pack)
 
     def _solve(
         self, tree: ClusterTree, s: SmoothMotion, slots: Slots, paths: list[JointPath], start: Array, touching: Any
@@ -148,20 +188,24 @@ class PairContact(Contact):
         return found, rows.in_order(found)
 
     def _read(self, n: int, rows: Array, slots: Slots, found: Found, count: Any) -> tuple[Any, Any, Array, Array]:
-        """Power at free velocities, whether something presses, impulses in the world: the smallest, and as found."""
+        """Power at free velocities, whether something presses, impulses in the world: the smallest, and as found.
+
+        The smallest are forces and, where there are any, torques.
+        """
         plan = slots.plan
         assert plan is not None, "rows of a table have a plan"
 
         def body(carry: Any, row: Any, shared: Any) -> tuple[Any, Any]:
             own = rows.shape[1]
-            m, given, x = measured(row[:own], n), row[own:-3], np.array(row[-3:])
-            least = Mobility.of(m.z).shared(x, m.friction)
-            power = carry[0] + x @ np.array(given[plan.u])
-            return [power, sc.logical_or(carry[1], x[0] > 0.0)], [*(m.axes @ least), *(m.axes @ x)]
+            m, given, x = measured(row[:own], n, self.rows), row[own : -self.rows], np.array(row[-self.rows :])
+            least = [*(m.axes @ Mobility.of(m.z[:3]).shared(x[:3], m.friction[0]))]
+            least += [*torque(m.axes, x)] if self.rows > 3 else []
+            power = carry[0] + plan.power(x, given)
+            return [power, sc.logical_or(carry[1], x[0] > 0.0)], [*least, *in_world(m.axes, x)]
 
         tables = [rows, slots.table, found.contacts]
         (power, presses), left = sc.scan(body, [0.0, False], tables, (), count, USUAL)
-        return power, presses, left[:, :3], left[:, 3:]
+        return power, presses, left[:, : -self.rows], left[:, -self.rows :]
 
     def _handed_on(self, begin: Array, rows: Array, stops: list[Any], vain: Any, still: Any) -> Array:
         """What the next step begins with: these impulses and whose they are, unless the solver looked in vain."""
@@ -170,7 +214,7 @@ class PairContact(Contact):
         return np.array([*kept, sc.where(sc.logical_or(vain, still), 1.0, 0.0)], dtype=object)
 
     def _records(
-        self, rows: Array, count: Any, impulses: Array, stops: list[Any], residual: Any, missed: Any, h: Any
+        self, n: int, rows: Array, count: Any, impulses: Array, stops: list[Any], found: Found, missed: Any, h: Any
     ) -> dict[str, Any]:
         """What can be recorded of all slots: the force on the first body of a pair, where, the gap, and which pair."""
         there = [float(k) < count for k in range(self.slots)]
@@ -180,27 +224,55 @@ class PairContact(Contact):
             name: np.array([sc.where(t, x, empty[name]) for t, x in zip(there, values, strict=True)])
             for name, values in named.items()
         }
-        points = rows[:, -5:-2]
+        forces, points = impulses * (1.0 / h), rows[:, -5:-2]
+        touching = [
+            [*x, *(sc.where(t, y, 0.0) for y in measured(row, n, self.rows).axes[:, 0]), *f, pair]
+            for x, row, f, t, pair in zip(points, rows, forces, there, out["contact_pair"], strict=True)
+        ]
         return out | {
-            "contact_force": impulses * (1.0 / h),
+            "touching": touching,
+            "contact_force": forces[:, :3],
+            "contact_torque": forces[:, 3:],
             "contact_point": points,
             "joint_impulse": np.array(stops),
-            "residual": np.array([residual]),
+            "residual": np.array([found.residual]),
+            "iterations": np.array([found.rounds]),
             "missed": np.array([missed]),
         }
 
 
-def _poses(tree: ClusterTree, s: SmoothMotion, bodies: set[int]) -> dict[int, Transform]:
+def shape_motion(
+    shapes: Sequence[Shape], poses: dict[int, Transform], kin: Motion
+) -> tuple[list[Transform], list[Any]]:
+    """Poses of shapes in the world, and how fast they move [m/s] at most; `poses` are those of bodies."""
+    out, speeds, at = [], [], _speeds(kin, poses)
+    for shape in shapes:
+        out.append(poses[shape.body].then(shape.placement) if shape.body >= 0 else shape.placement)
+        reach = float(np.linalg.norm(shape.placement.p)) + shape.bound
+        speeds.append(at[shape.body][0] + reach * at[shape.body][1] if shape.body >= 0 else 0.0)
+    return out, speeds
+
+
+def searched_shapes(contact: PairContact, tree: ClusterTree, kin: Motion) -> Array:
+    """Where shapes are that take part in searches, a row each: position, rotation, speed."""
+    assert contact.search is not None, "nothing is searched for"
+    shapes = contact.search.shapes
+    poses = _poses(tree, kin, {s.body for s in shapes if s.body >= 0})
+    found = zip(*shape_motion(shapes, poses, kin), strict=True)
+    return np.array([[*pose.p, *pose.R.flat, speed] for pose, speed in found], dtype=object)
+
+
+def _poses(tree: ClusterTree, kin: Motion, bodies: set[int]) -> dict[int, Transform]:
     """Poses in the world of some bodies and of all that carry them."""
     poses: dict[int, Transform] = {}
     for b in sorted(bodies):
         for i in tree.top.support(b):
             if i not in poses:
                 parent = tree.top.parent[i]
-                poses[i] = s.kin.T[i] if parent < 0 else poses[parent].then(s.kin.T[i])
+                poses[i] = kin.T[i] if parent < 0 else poses[parent].then(kin.T[i])
     return poses
 
 
-def _speeds(tree: ClusterTree, s: SmoothMotion, poses: dict[int, Transform]) -> dict[int, tuple[Any, Any]]:
+def _speeds(kin: Motion, poses: dict[int, Transform]) -> dict[int, tuple[Any, Any]]:
     """How fast the origins of bodies move [m/s], and how fast they turn [rad/s]."""
-    return {i: (sc.sqrt(s.kin.v[i][3:] @ s.kin.v[i][3:]), sc.sqrt(s.kin.v[i][:3] @ s.kin.v[i][:3])) for i in poses}
+    return {i: (sc.sqrt(kin.v[i][3:] @ kin.v[i][3:]), sc.sqrt(kin.v[i][:3] @ kin.v[i][:3])) for i in poses}

@@ -68,7 +68,7 @@ class Packer:
         return slice(start, len(self.values))
 
 
-def _moved(u: Any, z: Any, w: Any) -> Any:
+def moved(u: Any, z: Any, w: Any) -> Any:
     """u + z w, as two sums side by side that end with the joints next to the world.
 
     Those joints are moved by every row, so rows wait for each other there.
@@ -104,10 +104,14 @@ class ContactPlan:
         """What the impulse x does at the free velocity beyond lifting the point as it should be lifted [J]."""
         return x @ self.row.u - x[0] * sc.maximum(self.row.b, 0.0)
 
+    def power(self, x: Array, given: Any) -> Any:
+        """What the impulse x does at the free velocity [J]."""
+        return x @ np.array(given[self.u])
+
     def relax(self, w: Array, x: Array, given: Any, change: Any) -> tuple[Array, Array, Any]:
         """w, impulse and largest change after solving this contact's rows with all others held."""
         z = np.array(given[self.z]).reshape(3, len(self.at))
-        u = np.array([_moved(a, row, w[self.at]) for a, row in zip(given[self.u], z, strict=True)])
+        u = np.array([moved(a, row, w[self.at]) for a, row in zip(given[self.u], z, strict=True)])
         b, mu = given[self.b][0], self.friction(given)
         xx, xy, xz, yy, yz, zz = given[self.inverse]
         gain_n, gain_t = given[self.gains]
@@ -146,7 +150,7 @@ class ContactPlan:
         """w, impulse and largest change after a small step (3) of this contact with all others held."""
         mu = self.friction(given)
         z, (A_nn, _, _, steep) = np.array(given[self.z]).reshape(3, len(self.at)), given[self.cross]
-        u = np.array([_moved(a, row, w[self.at]) for a, row in zip(given[self.u], z, strict=True)])
+        u = np.array([moved(a, row, w[self.at]) for a, row in zip(given[self.u], z, strict=True)])
         slip = self._free(u[1:], given)
         far = A_nn + steep
         gain = 1.0 / (far + TINY)
@@ -189,7 +193,7 @@ class JointPlan:
         """w, impulse and largest change after solving this joint's row with all others held."""
         z, (u, A, inverse) = np.array(given[self.z]), given[self.u]
         low, high, dry = given[self.stops]
-        still = x - inverse * _moved(u, z, w[self.at])  # brings the joint to rest, and the stops are this far from it
+        still = x - inverse * moved(u, z, w[self.at])  # brings the joint to rest, and the stops are this far from it
         held = sc.usually(sc.minimum(sc.usually(sc.maximum(still, -dry)), dry)) if self.row.rubs else 0.0
         new = sc.usually(sc.minimum(sc.usually(sc.maximum(held, low + still)), high + still))
         w = w.copy()

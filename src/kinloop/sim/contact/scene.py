@@ -9,23 +9,24 @@ listed may touch whatever else is said. What nothing here knows is named in a wa
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from kinloop.errors import MethodError
 from kinloop.inputs import checked_count, checked_number
-from kinloop.model import Geometry, Surface
-from kinloop.model.joints import perpendicular
+from kinloop.model import ContactPair, Geometry, Surface, Topology
 from kinloop.robot import Robot
 from kinloop.sim.contact.candidates import can_move
-from kinloop.sim.contact.ground import Ground, Plane
-from kinloop.sim.contact.shapes import PAIRS
-from kinloop.spatial import Transform
+from kinloop.sim.contact.ground import Ground
+from kinloop.sim.contact.scene_shapes import WORLD, Shape, ground_shape, listed_shapes, with_hulls
+from kinloop.sim.contact.shapes import FORMULAS
 
-WORLD = -1
+CONVEX = {"sphere", "capsule", "box", "cylinder", "ellipsoid", "mesh"}
+"""Kinds of which any two that have no formula are searched for (`searched_pairs`)."""
+
+USUAL = 16
+"""Contacts, and pairs of shapes of the same two kinds, that there is room for besides those of a robot at rest."""
 SHOWN = 3
 """Names that a warning lists."""
 
@@ -36,73 +37,37 @@ class Collisions:
 
     `friction` is that of shapes of which the model says nothing, `restitution` the part of the normal velocity that
     returns. In every step at most `contacts` points touch, and at most `pairs` pairs of shapes of the same two kinds
-    are looked at; of more the nearest count, and the row says so by its status. Shapes of two bodies in `exclude`,
-    given by name, never touch.
+    are looked at, or as many as `room` finds fitting; of more the nearest count, and the row says so by its status.
+    Shapes of two bodies in `exclude`, given by name, never touch.
     """
 
     friction: float = 1.0
     restitution: float = 0.0
-    contacts: int = 16
-    pairs: int = 16
+    contacts: int | None = None
+    pairs: int | None = None
     exclude: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         checked_number("friction", self.friction, "be a number not below zero", 0.0)
         checked_number("restitution", self.restitution, "lie between 0 and 1", 0.0, 1.0)
-        checked_count("contacts", self.contacts)
-        checked_count("pairs", self.pairs)
+        for name in ("contacts", "pairs"):
+            if getattr(self, name) is not None:
+                checked_count(name, getattr(self, name))
         object.__setattr__(self, "exclude", tuple((str(a), str(b)) for a, b in self.exclude))
-
-
-@dataclass(frozen=True)
-class Shape:
-    """A shape by numbers: on which body (-1: the world), where, and how its surface is."""
-
-    name: str
-    kind: str
-    size: tuple[float, ...]
-    body: int
-    placement: Transform
-    surface: Surface
-    links: frozenset[str]
-
-    @property
-    def bound(self) -> float:
-        """The radius of a sphere about its centre that holds it [m]; of a plane nothing is asked."""
-        size = self.size
-        match self.kind:
-            case "sphere":
-                return size[0]
-            case "capsule":
-                return size[0] + 0.5 * size[1]
-            case "cylinder":
-                return float(np.hypot(size[0], 0.5 * size[1]))
-            case "box":
-                return 0.5 * float(np.linalg.norm(size))
-        return float(max(size))
-
-    @property
-    def rounding(self) -> float:
-        """How far its surface is from the points or lines that it is swept about [m]."""
-        return self.size[0] if self.kind in ("sphere", "capsule") else 0.0
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """What kernels depend on."""
-        return self.kind, self.size, self.body, *map(float, (*self.placement.R.flat, *self.placement.p))
 
 
 class Touching(NamedTuple):
     """Two shapes that may touch, by their places among all: friction along the surface, and where contact begins [m].
 
-    `torsion` says that the model wants friction about the normal, or against rolling, too.
+    `torsion` and `rolling` are friction about the normal and against rolling [m].
     """
 
     a: int
     b: int
     friction: float
     margin: float
-    torsion: bool
+    torsion: float = 0.0
+    rolling: float = 0.0
 
     def exchanged(self) -> Touching:
         """The same, the second shape first."""
@@ -117,18 +82,37 @@ class PairClass:
     pairs: tuple[Touching, ...]
 
 
+class Room(NamedTuple):
+    """Points of contact, and pairs of shapes of the same two kinds, that a step has room for."""
+
+    contacts: int
+    pairs: int
+
+
 @dataclass(frozen=True)
 class Scene:
-    """All shapes that may touch something, and the pairs of them by kind."""
+    """All shapes, the pairs of them that have a formula, by kind, and convex pairs without one that are `searched`."""
 
     shapes: list[Shape]
     classes: list[PairClass]
+    searched: tuple[Touching, ...]
     options: Collisions
 
     @property
     def pairs(self) -> list[Touching]:
-        """All pairs, in the order in which they are numbered."""
-        return [pair for c in self.classes for pair in c.pairs]
+        """All pairs, in the order in which they are numbered: those with a formula by kind, then those searched for."""
+        return [*(pair for c in self.classes for pair in c.pairs), *self.searched]
+
+    @property
+    def rows(self) -> int:
+        """Rows of a contact: three of forces, and where any has them one of torsion and two of rolling."""
+        rolls, turns = (any(getattr(x, name) > 0.0 for x in self.pairs) for name in ("rolling", "torsion"))
+        return 6 if rolls else 4 if turns else 3
+
+    @property
+    def room(self) -> Room:
+        """What a step has room for."""
+        return Room(self.options.contacts or USUAL, self.options.pairs or USUAL)
 
     @property
     def pair_names(self) -> list[tuple[str, str]]:
@@ -140,7 +124,8 @@ class Scene:
         """What kernels depend on."""
         o = self.options
         pairs = tuple((c.kinds, tuple(map(tuple, c.pairs))) for c in self.classes)
-        return tuple(s.key for s in self.shapes), pairs, o.restitution, o.contacts, o.pairs
+        searched = (tuple(map(tuple, self.searched)),) if self.searched else ()
+        return tuple(s.key for s in self.shapes), pairs, o.restitution, *self.room, *searched
 
 
 def make_scene(robot: Robot, options: Collisions, ground: Ground | None) -> Scene:
@@ -149,43 +134,42 @@ def make_scene(robot: Robot, options: Collisions, ground: Ground | None) -> Scen
     for name in (name for names in options.exclude for name in names):
         if name not in known:
             raise MethodError(f"collisions exclude {name!r}, which is no body; bodies are {', '.join(sorted(known))}")
-    mechanism = robot.mechanism
-    shapes = [s for i, b in enumerate(mechanism.bodies) for s in _shapes(b.name, i, b.geometry, options)]
-    shapes += _shapes("world", WORLD, mechanism.world_geometry, options)
-    if ground is not None:
-        shapes.append(_plane(ground))
-    found: dict[tuple[str, str], list[Touching]] = {}
-    for pair in _allowed(robot, shapes, options):
+    shapes, geometry = _all_shapes(robot, options, ground)
+    allowed = _allowed(robot, shapes, options)
+    hulls = {k: geometry[k] for k in sorted({k for x in allowed for k in (x.a, x.b)}) if shapes[k].kind == "mesh"}
+    bare = {k for k, g in hulls.items() if g.vertices is None and g.path is None}
+    shapes = with_hulls(shapes, {k: g for k, g in hulls.items() if k not in bare})
+    found: dict[Any, list[Touching]] = {}
+    for pair in allowed:
         kinds = shapes[pair.a].kind, shapes[pair.b].kind
-        if kinds not in PAIRS and (kinds[::-1] in PAIRS or kinds[0] > kinds[1]):
+        if kinds not in FORMULAS and (kinds[::-1] in FORMULAS or kinds[0] > kinds[1]):
             kinds, pair = (kinds[1], kinds[0]), pair.exchanged()
-        found.setdefault(kinds, []).append(pair)
+        way = "nothing" if {pair.a, pair.b} & bare else _way(shapes, pair)
+        found.setdefault((way, *kinds, pair.b if kinds[1] == "heightfield" else WORLD), []).append(pair)
     _announce(shapes, found)
-    classes = [PairClass(kinds, tuple(found[kinds])) for kinds in PAIRS if kinds in found]
-    if not classes:
+    order = {kinds: k for k, kinds in enumerate(FORMULAS)}
+    with_formula = sorted((key for key in found if key[0] == "formula"), key=lambda key: (order[key[1:3]], key[3]))
+    searched = tuple(pair for key, pairs in found.items() if key[0] == "search" for pair in pairs)
+    if not with_formula and not searched:
         raise MethodError(f"no two shapes of {robot.name!r} and its world can touch; give it collision shapes")
-    return Scene(shapes, classes, options)
+    return Scene(shapes, [PairClass(key[1:3], tuple(found[key])) for key in with_formula], searched, options)
 
 
-def _shapes(owner: str, body: int, geometry: Iterable[Geometry], options: Collisions) -> list[Shape]:
-    plain = Surface(friction=(options.friction, 0.0, 0.0))
-    out = []
-    for k, g in enumerate(geometry):
-        if g.role in ("collision", "both"):
-            links = frozenset((owner, g.link or owner))
-            name, size = g.name or f"{owner}.{k}", tuple(g.size)
-            out.append(Shape(name, g.kind, size, body, g.placement, g.surface or plain, links))
-    return out
+def _all_shapes(robot: Robot, options: Collisions, ground: Ground | None) -> tuple[list[Shape], list[Geometry]]:
+    """Shapes of bodies and of the world with what they are made of, and the ground, of which there is no more."""
+    mechanism, friction = robot.mechanism, options.friction
+    found = [x for i, b in enumerate(mechanism.bodies) for x in listed_shapes(b.name, i, b.geometry, friction)]
+    found += listed_shapes("world", WORLD, mechanism.world_geometry, friction)
+    shapes = [shape for shape, _ in found] + ([] if ground is None else [ground_shape(ground)])
+    return shapes, [g for _, g in found]
 
 
-def _plane(ground: Ground) -> Shape:
-    if not isinstance(ground, Plane):
-        raise MethodError(f"collisions go with a Plane as ground, received a {type(ground).__name__}")
-    n = np.array(ground.normal)
-    t1, t2 = perpendicular(n)
-    placement = Transform(np.stack([t1, t2, n], axis=1), ground.height * n)
-    surface = Surface(friction=(float(ground.friction), 0.0, 0.0), contype=-1, conaffinity=-1)
-    return Shape("ground", "plane", (0.0, 0.0), WORLD, placement, surface, frozenset(("world",)))
+def _way(shapes: list[Shape], pair: Touching) -> str:
+    """How a pair is computed: by a formula, by a search, or by nothing."""
+    a, b = shapes[pair.a], shapes[pair.b]
+    if (a.kind, b.kind) in FORMULAS:
+        return "formula"
+    return "search" if {a.kind, b.kind} <= CONVEX else "nothing"
 
 
 def _allowed(robot: Robot, shapes: list[Shape], options: Collisions) -> list[Touching]:
@@ -196,23 +180,43 @@ def _allowed(robot: Robot, shapes: list[Shape], options: Collisions) -> list[Tou
     never = [{*pair} for pair in rules.exclude] + [{*pair} for pair in options.exclude]
     listed = {frozenset((p.shape1, p.shape2)): p for p in rules.pairs}
     moves = [s.body >= 0 and can_move(tree, s.body) for s in shapes]
-    parent, out = tree.top.parent, []
+    carriers, out = _carriers(tree.top), []
     for i, a in enumerate(shapes):
         for j, b in enumerate(shapes[:i]):
-            if a.body == b.body or not (moves[i] or moves[j]):
+            (one, under_one), (other, under_other) = carriers[a.body], carriers[b.body]
+            if one == other or not (moves[i] or moves[j]):
                 continue
             own = listed.get(frozenset((a.name, b.name)))
             if own is not None:
-                friction = own.friction[0] if own.condim > 1 else 0.0
-                out.append(Touching(j, i, friction, own.margin - own.gap, own.condim > 3))
+                out.append(_touching(j, i, _coefficients(own), own.condim, own.margin - own.gap))
                 continue
             x, y = a.surface, b.surface
-            carried = min(a.body, b.body) >= 0 and (parent[a.body] == b.body or parent[b.body] == a.body)
+            carried = min(one, other) >= 0 and (under_one == other or under_other == one)
             if not (x.contype & y.conaffinity or y.contype & x.conaffinity) or (carried and rules.filter_parents):
                 continue
             if not any(_names_both(names, a, b) for names in never):
                 out.append(_combined(j, i, y, x))
     return out
+
+
+def _carriers(top: Topology) -> dict[int, tuple[int, int]]:
+    """For every body and the world the one that it is fixed to, or itself, and the one that carries that."""
+    found = {WORLD: (WORLD, WORLD)}
+    for i, parent in enumerate(top.parent):
+        found[i] = found[parent] if top.types[i].nv == 0 else (i, found[parent][0])
+    return found
+
+
+def _coefficients(pair: ContactPair) -> tuple[float, float, float]:
+    """Friction of a listed pair along the surface, about its normal, against rolling."""
+    sliding, across, torsion, rolling, askew = pair.friction
+    if (sliding != across and pair.condim >= 3) or (rolling != askew and pair.condim >= 6):
+        warnings.warn(
+            f"friction of the pair {pair.shape1!r} and {pair.shape2!r} differs by direction ({pair.friction}); "
+            "the first of two numbers is taken for both",
+            stacklevel=6,
+        )
+    return sliding, torsion, rolling
 
 
 def _names_both(names: set[str], a: Shape, b: Shape) -> bool:
@@ -225,27 +229,26 @@ def _combined(i: int, j: int, a: Surface, b: Surface) -> Touching:
     """What two surfaces say of their contact."""
     if a.priority != b.priority:
         one = a if a.priority > b.priority else b
-        friction, condim = one.friction[0], one.condim
+        friction, condim = one.friction, one.condim
     else:
-        friction, condim = max(a.friction[0], b.friction[0]), max(a.condim, b.condim)
-    margin = max(a.margin, b.margin) - max(a.gap, b.gap)
-    return Touching(i, j, friction if condim > 1 else 0.0, margin, condim > 3)
+        friction, condim = tuple(map(max, zip(a.friction, b.friction, strict=True))), max(a.condim, b.condim)
+    return _touching(i, j, friction, condim, max(a.margin, b.margin) - max(a.gap, b.gap))
 
 
-def _announce(shapes: list[Shape], found: dict[tuple[str, str], list[Touching]]) -> None:
-    """Warn of pairs that nothing here knows, and of friction that is left out."""
-    said = [f"{a} and {b} ({_named(shapes, pairs)})" for (a, b), pairs in found.items() if (a, b) not in PAIRS]
+def _touching(i: int, j: int, friction: tuple[float, ...], condim: int, margin: float) -> Touching:
+    """A pair with those coefficients of friction that its condim lets act."""
+    sliding, torsion, rolling = (x if condim >= least else 0.0 for x, least in zip(friction, (3, 4, 6), strict=True))
+    return Touching(i, j, sliding, margin, torsion, rolling)
+
+
+def _announce(shapes: list[Shape], found: dict[Any, list[Touching]]) -> None:
+    """Warn of pairs that nothing here knows."""
+    said = [f"{a} and {b} ({named_pairs(shapes, x)})" for (way, a, b, _), x in found.items() if way == "nothing"]
     if said:
         warnings.warn(f"contact of these shapes is not computed: {'; '.join(said)}", stacklevel=5)
-    turning = [pair for kinds, pairs in found.items() if kinds in PAIRS for pair in pairs if pair.torsion]
-    if turning:
-        warnings.warn(
-            f"friction about the normal and against rolling (condim 4 and 6) is left out: {_named(shapes, turning)}",
-            stacklevel=5,
-        )
 
 
-def _named(shapes: list[Shape], pairs: list[Touching]) -> str:
+def named_pairs(shapes: list[Shape], pairs: Sequence[Touching]) -> str:
     """A few pairs by name, and how many more there are."""
     said = ", ".join(f"{shapes[x.a].name!r} and {shapes[x.b].name!r}" for x in pairs[:SHOWN])
     return said + (f" and {len(pairs) - SHOWN} more pairs" if len(pairs) > SHOWN else "")

@@ -25,10 +25,10 @@ USUAL = 4
 
 
 class Slots(NamedTuple):
-    """Contacts in slots: a table (slots, m) with the numbers of `plan` and three more, the first `count` rows of it.
+    """Contacts in slots: a table (slots, m) with the numbers of `plan` and impulses, the first `count` rows of it.
 
-    `start` (slots, 3) are impulses to begin with, which these three are, `w` = Z^T start, and `energy` is what they do
-    at the free velocity.
+    `start` (slots, rows) are these impulses, to begin with, 3, 4 or 6 for each, `w` = Z^T start, and `energy` is what
+    they do at the free velocity.
     """
 
     plan: ContactPlan | None
@@ -40,13 +40,17 @@ class Slots(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Impulses of contacts (slots, 3), of joints and of stops, w = Z^T lambda, the largest change in the last round."""
+    """Impulses of contacts (slots, rows), of joints and of stops, and w = Z^T lambda.
+
+    `residual` is the largest change of a velocity in the last round, `rounds` how many there were.
+    """
 
     contacts: Array
     joints: list[Any]
     stops: list[Any]
     w: Array
     residual: Any
+    rounds: Any
 
 
 def solve_slots(
@@ -57,17 +61,18 @@ def solve_slots(
     One loop with the stops where they are near, one without them elsewhere: a kernel leaves out what nobody needs.
     """
     n, size = slots.start.size + len(joints), len(slots.w)
-    carry, braked = [0.0] * (size + n + 1), []
+    carry, braked, taken = [0.0] * (size + n + 1), [], 0.0
     if stops is not None:
         sweeps = _Sweeps(slots, joints + stops.rows)
         start = sweeps.begin([0.0] * (size + n + len(stops.rows) + 1), [*begin, *stops.start], stops.near)
-        done = sweeps.rescue(rounds, sweeps.run(rounds, start, stops.near), stops.near)
+        done, taken = sweeps.solve(rounds, start, stops.near)
         carry, braked = [*done[: size + n], done[-1]], list(done[size + n : -1])
         active = sc.logical_and(active, sc.logical_not(stops.near))
     sweeps = _Sweeps(slots, joints)
-    carry = sweeps.rescue(rounds, sweeps.run(rounds, sweeps.begin(carry, [*begin], active), active), active)
+    carry, more = sweeps.solve(rounds, sweeps.begin(carry, [*begin], active), active)
     x, own = carry[size:-1], slots.start.size
-    return Found(_vector(x[:own]).reshape(-1, 3), list(x[own:]), braked, _vector(carry[:size]), carry[-1])
+    impulses = _vector(x[:own]).reshape(slots.start.shape)
+    return Found(impulses, list(x[own:]), braked, _vector(carry[:size]), carry[-1], taken + more)
 
 
 class _Sweeps:
@@ -91,7 +96,13 @@ class _Sweeps:
     def _given(self) -> Array:
         return _vector([*self.pack.values, self.slots.count])
 
-    def run(self, rounds: int, carry: list[Any], when: Any) -> Any:
+    def solve(self, rounds: int, carry: list[Any], when: Any) -> tuple[Any, Any]:
+        """What rounds lead to from `carry` where `when` holds, and how many they were."""
+        done, taken = self.run(rounds, carry, when)
+        done, more = self.rescue(rounds, done, when)
+        return done, taken + more
+
+    def run(self, rounds: int, carry: list[Any], when: Any) -> tuple[Any, Any]:
         """`rounds` rounds, and up to `MOST` times as many while velocities still change by more than `ROUGH`."""
 
         def sweep(c: Any, given: Any, table: Any) -> Array:
@@ -101,21 +112,23 @@ class _Sweeps:
             return sc.logical_and(float(rounds) <= c[0], sc.logical_not(c[-1] > ROUGH))
 
         begin, table = _vector([0.0, *carry]), self.slots.table.ravel()
-        return sc.repeat(MOST * rounds, sweep, begin, self._given, when, enough, rounds, table)[1:]
+        end = sc.repeat(MOST * rounds, sweep, begin, self._given, when, enough, rounds, table)
+        return end[1:], end[0]
 
-    def rescue(self, rounds: int, carry: Any, when: Any) -> Any:
+    def rescue(self, rounds: int, carry: Any, when: Any) -> tuple[Any, Any]:
         """What `run` left, or where that is no solution what rounds with small steps find from there on."""
 
         def sweep(c: Any, given: Any, table: Any) -> Array:
-            count, before, now, last = c[0], _vector(c[1 : len(carry)]), _vector(c[len(carry) : -1]), c[-1]
+            count, before, now, last = c[1], _vector(c[2 : size + 2]), _vector(c[size + 2 : -1]), c[-1]
             ahead = now + (count / (count + 3.0)) * (now - before)
             new = self._sweep([*ahead, last], given, table, small=True)
-            return _vector([sc.where(new[-1] > last, 0.0, count + 1.0), *now, *new])
+            return _vector([c[0] + 1.0, sc.where(new[-1] > last, 0.0, count + 1.0), *now, *new])
 
-        begin, table = _vector([0.0, *carry[:-1], *carry]), self.slots.table.ravel()
+        size = len(carry) - 1
+        begin, table = _vector([0.0, 0.0, *carry[:-1], *carry]), self.slots.table.ravel()
         again = sc.logical_and(when, carry[-1] > ROUGH)
         end = sc.repeat(MOST_SMALL * rounds, sweep, begin, self._given, again, lambda c: c[-1] <= ROUGH, 0, table)
-        return end[len(carry) :]
+        return end[size + 2 :], end[0]
 
     def _sweep(self, carry: Any, given: Any, table: Any, small: bool = False) -> Array:
         w, x, change = _vector(carry[: self.size]), list(carry[self.size : -1]), 0.0
@@ -123,13 +136,13 @@ class _Sweeps:
             w, x[self.own + k], change = joint.relax(w, x[self.own + k], given, change)
         plan = self.slots.plan
         assert plan is not None, "rows of a table have a plan"
-        relax = plan.approach if small else plan.relax
+        relax, each = plan.approach if small else plan.relax, self.slots.start.shape[1]
 
         def one(c: Any, row: Any, shared: Any) -> tuple[Any, Any]:
-            w, new, change = relax(_vector(c[:-1]), _vector(row[-3:]), row[:-3], c[-1])
+            w, new, change = relax(_vector(c[:-1]), _vector(row[-each:]), row[:-each], c[-1])
             return [*w, change], new
 
-        tables = [table.reshape(len(self.slots.start), -1), _vector(x[: self.own]).reshape(-1, 3)]
+        tables = [table.reshape(len(self.slots.start), -1), _vector(x[: self.own]).reshape(self.slots.start.shape)]
         end, new = sc.scan(one, [*w, change], tables, (), given[-1], USUAL)
         return _vector([*end[:-1], *new.flat, *x[self.own :], end[-1]])
 

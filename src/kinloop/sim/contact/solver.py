@@ -56,7 +56,7 @@ class Stops:
 class Impulses(NamedTuple):
     """Impulses of contacts (3,) each, of joints and of stops, and w = Z^T lambda.
 
-    `residual` is the largest change of a velocity in the last round [m/s, rad/s].
+    `residual` is the largest change of a velocity in the last round [m/s, rad/s], `rounds` how many there were.
     """
 
     contacts: list[Array]
@@ -64,6 +64,7 @@ class Impulses(NamedTuple):
     stops: list[Any]
     w: Array
     residual: Any
+    rounds: Any = 0.0
 
 
 def solve_impulses(
@@ -76,20 +77,20 @@ def solve_impulses(
     """
     n = 3 * len(contacts) + len(joints)
     start = np.zeros(n) if start is None else start
-    carry, braked = [0.0] * (size + n + 1), []
+    carry, braked, taken = [0.0] * (size + n + 1), [], 0.0
     if stops is not None:
         sweeps = _Sweeps(contacts, joints + stops.rows, size)
         x = np.concatenate([start, stops.start])
-        done = sweeps.run(rounds, sweeps.begin([0.0] * (size + len(x) + 1), x, stops.near), stops.near)
-        done = sweeps.rescue(rounds, done, stops.near)
+        done, taken = sweeps.solve(rounds, sweeps.begin([0.0] * (size + len(x) + 1), x, stops.near), stops.near)
         carry, braked = [*done[: size + n], done[-1]], list(done[size + n : -1])
         active = sc.logical_and(active, sc.logical_not(stops.near))
     sweeps = _Sweeps(contacts, joints, size)
     if n:
-        carry = sweeps.rescue(rounds, sweeps.run(rounds, sweeps.begin(carry, start, active), active), active)
+        carry, more = sweeps.solve(rounds, sweeps.begin(carry, start, active), active)
+        taken = taken + more
     x = carry[size:-1]
     each = [np.array(x[k : k + 3]) for k in range(0, 3 * len(contacts), 3)]
-    return Impulses(each, list(x[3 * len(contacts) :]), braked, np.array(carry[:size]), carry[-1])
+    return Impulses(each, list(x[3 * len(contacts) :]), braked, np.array(carry[:size]), carry[-1], taken)
 
 
 class _Sweeps:
@@ -125,7 +126,13 @@ class _Sweeps:
         out[at] = out[at] + more
         return out
 
-    def run(self, rounds: int, carry: list[Any], when: Any = True) -> Array:
+    def solve(self, rounds: int, carry: list[Any], when: Any) -> tuple[Any, Any]:
+        """What rounds lead to from `carry` where `when` holds, and how many they were."""
+        done, taken = self.run(rounds, carry, when)
+        done, more = self.rescue(rounds, done, when)
+        return done, taken + more
+
+    def run(self, rounds: int, carry: list[Any], when: Any = True) -> tuple[Array, Any]:
         """`rounds` rounds, and up to `MOST` times as many while velocities still change by more than `ROUGH`."""
 
         def sweep(c: Any, given: Any) -> Array:
@@ -136,27 +143,28 @@ class _Sweeps:
 
         begin, given = _as_array([0.0, *carry]), _as_array(self.pack.values)
         end: Array = sc.repeat(MOST * rounds, sweep, begin, given, when, enough, usual=rounds)
-        return end[1:]
+        return end[1:], end[0]
 
-    def rescue(self, rounds: int, carry: Array, when: Any) -> Array:
+    def rescue(self, rounds: int, carry: Array, when: Any) -> tuple[Array, Any]:
         """What `run` left, or where that is no solution what rounds with small steps find from there on.
 
         Each begins ahead of the last one, by a part of what that changed: more from round to round [Nesterov1983], and
         none after a round that changed more than the one before.
         """
         if not self.contacts:
-            return carry
+            return carry, 0.0
 
         def sweep(c: Any, given: Any) -> Array:
-            count, before, now, last = c[0], np.array(c[1 : len(carry)]), np.array(c[len(carry) : -1]), c[-1]
+            count, before, now, last = c[1], np.array(c[2 : size + 2]), np.array(c[size + 2 : -1]), c[-1]
             ahead = now + (count / (count + 3.0)) * (now - before)
             new = self._sweep([*ahead, last], given, small=True)
-            return _as_array([sc.where(new[-1] > last, 0.0, count + 1.0), *now, *new])
+            return _as_array([c[0] + 1.0, sc.where(new[-1] > last, 0.0, count + 1.0), *now, *new])
 
-        begin, given = _as_array([0.0, *carry[:-1], *carry]), _as_array(self.pack.values)
+        size = len(carry) - 1
+        begin, given = _as_array([0.0, 0.0, *carry[:-1], *carry]), _as_array(self.pack.values)
         again = sc.logical_and(when, carry[-1] > ROUGH)
         end: Array = sc.repeat(MOST_SMALL * rounds, sweep, begin, given, again, lambda c: c[-1] <= ROUGH, usual=0)
-        return end[len(carry) :]
+        return end[size + 2 :], end[0]
 
     def _sweep(self, carry: Any, given: Any, small: bool = False) -> Any:
         first = 3 * len(self.contacts)

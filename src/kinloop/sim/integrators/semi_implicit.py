@@ -85,6 +85,11 @@ class SemiImplicit(FixedStep):
     def respaced(self, system: System, memory: Array, h: float) -> Array:
         return respaced(memory, _count(system), len(system.drivers), h, since=0.5)
 
+    def middle(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> tuple[Array, Array]:
+        """Positions and spanning velocities at the middle of a step, where it looks at contacts."""
+        past = read_past(memory, _count(system), len(system.drivers), np.array([h, *u]))
+        return _predicted(system.tree, system, q, qd, past, h)
+
     def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
         past = read_past(memory, _count(system), len(system.drivers), np.array([h, *u]))
         before = with_followers(system.tree, past.differences[0])

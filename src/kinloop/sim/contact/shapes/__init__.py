@@ -13,8 +13,20 @@
 - `pairs`: the table of all pairs.
 """
 
+from kinloop.sim.contact.shapes.flat import Hull
 from kinloop.sim.contact.shapes.height_fields import Heights
-from kinloop.sim.contact.shapes.pairs import DATA_PAIRS, PAIRS, PairFunction, pair_function, pair_points
+from kinloop.sim.contact.shapes.pairs import DATA_PAIRS, FORMULAS, PAIRS, PairFunction, pair_function, pair_points
 from kinloop.sim.contact.shapes.proximity import FAR, Proximity
 
-__all__ = ["DATA_PAIRS", "FAR", "PAIRS", "Heights", "PairFunction", "Proximity", "pair_function", "pair_points"]
+__all__ = [
+    "DATA_PAIRS",
+    "FAR",
+    "FORMULAS",
+    "PAIRS",
+    "Heights",
+    "Hull",
+    "PairFunction",
+    "Proximity",
+    "pair_function",
+    "pair_points",
+]

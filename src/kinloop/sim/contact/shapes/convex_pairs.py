@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -44,18 +44,18 @@ INWARD = 1e-7
 """By which part of its size an outline shrinks, so that lines through its corners do not miss the shapes."""
 
 
+ANYWHERE, NO_SUPPORT = np.array([1.0, 0.0, 0.0]), np.zeros(2, dtype=np.int32)
+"""Where a search begins of which nothing is known."""
+
 DIAGONALS = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
 
 
-class Guesses(NamedTuple):
-    """Where the search for the distance of each pair begins: directions (n, 3) and support points (n, 2)."""
-
-    directions: Array
-    supports: Array
-
-
 class ConvexPairs:
-    """Pairs (i, j) of shapes that may touch. A gap of more than `margin` [m] is not looked for."""
+    """Pairs (i, j) of shapes that may touch. A gap of more than `margin` [m] is not looked for.
+
+    What is found of a pair depends on its two poses alone: a search begins with the direction between the middles, not
+    where that of the step before ended.
+    """
 
     points = 4
     """Proximities that a pair has at most."""
@@ -69,64 +69,60 @@ class ConvexPairs:
             np.array([getattr(s, name) for s in self.shapes]).reshape(-1, 3) for name in ("middle", "half")
         )
 
-    def first_guesses(self) -> Guesses:
-        """Guesses of pairs that were never looked at."""
-        n = len(self.pairs)
-        return Guesses(np.tile([1.0, 0.0, 0.0], (n, 1)), np.zeros((n, 2), dtype=np.int32))
+    def near(self, R: Array, p: Array, reach: Any = None) -> Array:
+        """Whether the boxes of every pair (..., pairs) are nearer than its reach, or the margin.
 
-    def near(self, R: Array, p: Array) -> Array:
-        """Numbers of the pairs whose boxes are nearer than the margin; R (shapes, 3, 3) and p (shapes, 3) are poses."""
-        middle = p + np.einsum("nij,nj->ni", R, self._middle)
-        half = np.einsum("nij,nj->ni", np.abs(R), self._half)
-        i, j = self.pairs.T
-        apart = np.abs(middle[i] - middle[j]) - half[i] - half[j]
-        return np.flatnonzero((apart <= self.margin).all(axis=1))
-
-    def proximities(self, R: Array, p: Array, guesses: Guesses) -> tuple[dict[int, list[Proximity]], Guesses]:
-        """Proximities of the pairs nearer than the margin, by the pair's number, and guesses for the next time.
-
-        What is found depends on poses and guesses alone.
+        R (..., shapes, 3, 3) and p (..., shapes, 3) are poses, of one row or of many.
         """
-        out, found = {}, Guesses(guesses.directions.copy(), guesses.supports.copy())
-        for k in self.near(R, p).tolist():
-            out[k] = self._contact(k, R, p, found)
-        return {k: contact for k, contact in out.items() if contact}, found
+        # Sums are written out: they must not depend on how many rows there are.
+        middle = p + sum(R[..., k] * self._middle[:, k, None] for k in range(3))
+        half = sum(np.abs(R[..., k]) * self._half[:, k, None] for k in range(3))
+        i, j = self.pairs.T
+        apart = np.abs(middle[..., i, :] - middle[..., j, :]) - half[..., i, :] - half[..., j, :]
+        return np.asarray(apart.max(axis=-1) <= (self.margin if reach is None else reach))
 
-    def _contact(self, k: int, R: Array, p: Array, guesses: Guesses) -> list[Proximity]:
+    def proximities(self, R: Array, p: Array) -> dict[int, list[Proximity]]:
+        """Proximities of the pairs nearer than the margin, by the pair's number."""
+        found = {k: self.contact(k, R, p, self.margin) for k in np.flatnonzero(self.near(R, p)).tolist()}
+        return {k: contact for k, contact in found.items() if contact}
+
+    def contact(self, k: int, R: Array, p: Array, reach: float) -> list[Proximity]:
+        """Proximities of pair k, none where it is further apart than `reach` [m]."""
         i, j = self.pairs[k]
-        a, b, poses = self.shapes[i], self.shapes[j], (R[i], p[i], R[j], p[j])
-        lift = LIFT * min(a.half.max(), b.half.max())
-        for tolerance in DEPTH_TO:
-            found, *guess = _collided(a, b, poses, self.margin, tolerance, guesses.directions[k], guesses.supports[k])
-            guesses.directions[k], guesses.supports[k] = guess
-            if found is None:
-                return []
-            nearest = _along(a, b, poses, found.point, found.normal)
-            if abs(found.gap) < lift:
-                nearest = _sharpened(a, b, poses, nearest, found.gap, lift)
-            if abs(nearest.gap - found.gap) < FAILED:
-                return _patch(a, b, poses, nearest) if a.flat and b.flat else [nearest]
-            guesses.directions[k], guesses.supports[k] = (1.0, 0.0, 0.0), 0
-        return [_by_faces(a, b, poses)]
+        return proximities_of(self.shapes[i], self.shapes[j], (R[i], p[i], R[j], p[j]), reach)
+
+
+def proximities_of(a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...], reach: float) -> list[Proximity]:
+    """Proximities of two shapes at poses (R_a, p_a, R_b, p_b), none where they are further apart than `reach` [m]."""
+    lift = LIFT * min(a.half.max(), b.half.max())
+    for tolerance, guess in zip(DEPTH_TO, (_from_middle(a, b, poses) @ poses[0], ANYWHERE), strict=True):
+        found = _collided(a, b, poses, reach, tolerance, guess)
+        if found is None:
+            return []
+        nearest = _along(a, b, poses, found.point, found.normal)
+        if abs(found.gap) < lift:
+            nearest = _sharpened(a, b, poses, nearest, found.gap, lift)
+        if abs(nearest.gap - found.gap) < FAILED:
+            return _patch(a, b, poses, nearest) if a.flat and b.flat else [nearest]
+    return [_by_faces(a, b, poses)]
 
 
 def _collided(
-    a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...], margin: float, tolerance: float, *guess: Array
-) -> tuple[Proximity | None, Array, Array]:
-    """Where two shapes are nearest, nothing where that is more than the margin, and the guess for the next time."""
+    a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...], margin: float, tolerance: float, guess: Array
+) -> Proximity | None:
+    """Where two shapes are nearest, nothing where that is more than the margin; the search begins with a `guess`."""
     coal = coal_module()
     request, result = coal.CollisionRequest(coal.CollisionRequestFlag.CONTACT, 1), coal.CollisionResult()
     request.security_margin, request.gjk_tolerance, request.epa_tolerance = margin, APART_TO, tolerance
     request.gjk_max_iterations = request.epa_max_iterations = 500
     request.gjk_initial_guess = coal.GJKInitialGuess.CachedGuess
-    request.cached_gjk_guess, request.cached_support_func_guess = guess
+    request.cached_gjk_guess, request.cached_support_func_guess = guess, NO_SUPPORT
     R_a, p_a, R_b, p_b = poses
     coal.collide(a.coal, coal.Transform3s(R_a, p_a), b.coal, coal.Transform3s(R_b, p_b), request, result)
-    guess = result.cached_gjk_guess, result.cached_support_func_guess
     if result.numContacts() == 0:
-        return None, *guess
+        return None
     contact = result.getContact(0)
-    return Proximity(contact.penetration_depth, np.array(contact.pos), -contact.normal), *guess
+    return Proximity(contact.penetration_depth, np.array(contact.pos), -contact.normal)
 
 
 def _sharpened(
@@ -141,8 +137,7 @@ def _sharpened(
     R_a, p_a, R_b, p_b = poses
     for up in (nearest.normal, _from_middle(a, b, poses), None):
         up = (lift - gap) * (nearest.normal if up is None else up)
-        guess = np.array([1.0, 0.0, 0.0]), np.zeros(2, dtype=np.int32)
-        found, *_ = _collided(a, b, (R_a, p_a + up, R_b, p_b), 2.0 * lift, DEPTH_TO[0], *guess)
+        found = _collided(a, b, (R_a, p_a + up, R_b, p_b), 2.0 * lift, DEPTH_TO[0], ANYWHERE)
         if found is not None:
             for n in (found.normal, -R_a @ a.normal(-found.normal @ R_a), R_b @ b.normal(found.normal @ R_b)):
                 other = _along(a, b, poses, found.point - 0.5 * up, n)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from kinloop.sim.contact.shapes.patches import STEEP, completed
 from kinloop.sim.contact.shapes.proximity import FAR, Proximity, choose, dot, in_world, seen_from, signed, vector
 from kinloop.sim.contact.shapes.swept import over_plane
 from kinloop.spatial import Transform, cross
+
+USUAL = 32
+"""Vertices of a hull that count as operations."""
 
 UPRIGHT = 1e-9
 """Tilt of a cylinder [rad] below which the points of its rim stay where they are in its own frame."""
@@ -67,26 +70,61 @@ def ellipsoid_plane(size_a: Any, pose_a: Transform, size_b: Any, pose_b: Transfo
     return over_plane([(lowest, 0.0)], pose_b)
 
 
+class Hull(NamedTuple):
+    """One of some hulls whose vertices (n, 3), numbers, are in one table: `count` of them from `first` on.
+
+    `most` is the largest count of all: a loop over vertices has as many rounds at most.
+    """
+
+    vertices: Array
+    first: Any
+    count: Any
+    most: int
+
+
 def mesh_plane(size_a: Any, pose_a: Transform, size_b: Any, pose_b: Transform) -> list[Proximity]:
     """The hull of a mesh over a plane: up to four of its lowest vertices, spread wide.
 
-    `size_a` has its vertices, one after the other; some may stand there twice. Those count that are furthest along n
-    and a little along each diagonal of the two axes of the mesh that n is squarest to.
+    `size_a` is a `Hull`, or has the vertices of one, one after the other; some may stand there twice. Those count that
+    are furthest along n and a little along each diagonal of the two axes of the mesh that n is squarest to.
     """
-    vertices = np.asarray(size_a).reshape(-1, 3)
-    if len(vertices) < 4:
-        raise MethodError(f"the hull of a mesh has {len(vertices)} vertices; give the vertices of a body, four or more")
     down = -seen_from(pose_a.R, pose_b.R[:, 2])
     level = dot(pose_b.R[:, 2], pose_a.p - pose_b.p)
     _, y, z = face_towards([2.0 / STEEP] * 3, np.eye(3), down)
-    ends = [_furthest(vertices, down + tilt) for tilt in (y + z, -(y + z), y - z, z - y)]
-    lowest = _furthest(vertices, down)
+    lowest, *ends = _all_furthest(size_a, [down, *(down + tilt for tilt in (y + z, -(y + z), y - z, z - y))])
     chosen, nearest = [[*x, level - dot(down, x)] for x in ends], [*lowest, level - dot(down, lowest)]
     n, out = pose_b.R[:, 2], []
     for *x, gap in completed(chosen, nearest, -FAR):
         height = level - dot(down, x)
         out.append(Proximity(gap, pose_a.p + in_world(pose_a.R, x) - 0.5 * height * n, n))
     return out
+
+
+def _all_furthest(size: Any, directions: list[Array]) -> list[Array]:
+    """The vertices of a hull that are furthest along some directions; those of a `Hull` are found in one loop."""
+    if not isinstance(size, Hull):
+        vertices = np.asarray(size).reshape(-1, 3)
+        if len(vertices) < 4:
+            raise MethodError(
+                f"the hull of a mesh has {len(vertices)} vertices; give the vertices of a body, four or more"
+            )
+        return [_furthest(vertices, n) for n in directions]
+
+    def look(carry: Any, given: Any) -> list[Any]:
+        k, count, *best = carry
+        x, out = sc.take(size.vertices, given[0] + k), [k + 1.0, count]
+        for j in range(len(directions)):
+            reach = dot(given[3 * j + 1 : 3 * j + 4], x)
+            further = reach > best[2 * j]
+            out += [sc.where(further, reach, best[2 * j]), sc.where(further, k, best[2 * j + 1])]
+        return out
+
+    begin, given = (
+        [0.0, size.count, *([-FAR, 0.0] * len(directions))],
+        [size.first, *(x for n in directions for x in n)],
+    )
+    end = sc.repeat(size.most, look, begin, given, until=lambda carry: carry[0] >= carry[1], usual=USUAL)
+    return [sc.take(size.vertices, size.first + place) for place in end[3::2]]
 
 
 def _furthest(vertices: Array, n: Array) -> Array:

@@ -12,6 +12,8 @@ from __future__ import annotations
 from itertools import product
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from kinloop import scalar as sc
 from kinloop.scalar import Array
 from kinloop.sim.contact.shapes.proximity import (
@@ -57,6 +59,22 @@ def sphere_heightfield(size_a: Any, pose_a: Transform, size_b: Heights, pose_b: 
     return out
 
 
+def sphere_terrain(size_a: Any, pose_a: Transform, size_b: Any, pose_b: Transform) -> list[Proximity]:
+    """A sphere over a ground that a function describes, `size_b`: it sees the tangent plane below its centre."""
+    return [_over_terrain(pose_a.p, size_a[0], size_b)]
+
+
+def capsule_terrain(size_a: Any, pose_a: Transform, size_b: Any, pose_b: Transform) -> list[Proximity]:
+    """A capsule over a ground that a function describes: both ends."""
+    half = 0.5 * size_a[1] * pose_a.R[:, 2]
+    return [_over_terrain(pose_a.p + side * half, size_a[0], size_b) for side in (1.0, -1.0)]
+
+
+def _over_terrain(x: Array, radius: Any, terrain: Any) -> Proximity:
+    distance, axes = terrain.surface(x)
+    return Proximity(distance - radius, x - 0.5 * (distance + radius) * axes[:, 0], axes[:, 0])
+
+
 def capsule_heightfield(size_a: Any, pose_a: Transform, size_b: Heights, pose_b: Transform) -> list[Proximity]:
     """A capsule over a height field: its two end spheres."""
     reach = 0.5 * size_a[1] * pose_a.R[:, 2]
@@ -95,17 +113,7 @@ class _Cells:
 
 def _entry(table: Array, row: Any, column: Any) -> Any:
     """The entry of a table at a row and column that may be symbols."""
-    if not sc.is_symbolic(row, column):
-        return table[int(row), int(column)]
-    return _picked([_picked(list(line), column) for line in table], row)
-
-
-def _picked(values: list[Any], index: Any) -> Any:
-    """One of some values by its number."""
-    out = values[-1]
-    for k in range(len(values) - 2, -1, -1):
-        out = sc.where(index < k + 0.5, values[k], out)
-    return out
+    return sc.take(np.asarray(table).ravel(), row * float(table.shape[1]) + column)
 
 
 class _Triangle(NamedTuple):

@@ -9,7 +9,12 @@ from kinloop.errors import MethodError
 from kinloop.sim.contact.shapes.box_box import box_box
 from kinloop.sim.contact.shapes.box_swept import capsule_box, sphere_box, sphere_cylinder
 from kinloop.sim.contact.shapes.flat import box_plane, cylinder_plane, ellipsoid_plane, mesh_plane
-from kinloop.sim.contact.shapes.height_fields import capsule_heightfield, sphere_heightfield
+from kinloop.sim.contact.shapes.height_fields import (
+    capsule_heightfield,
+    capsule_terrain,
+    sphere_heightfield,
+    sphere_terrain,
+)
 from kinloop.sim.contact.shapes.proximity import Proximity
 from kinloop.sim.contact.shapes.swept import capsule_capsule, capsule_plane, sphere_capsule, sphere_plane, sphere_sphere
 from kinloop.spatial import Transform
@@ -46,8 +51,14 @@ DATA_PAIRS: dict[tuple[str, str], Pair] = {
     ("mesh", "plane"): Pair(mesh_plane, 4),
     ("sphere", "heightfield"): Pair(sphere_heightfield, 3),
     ("capsule", "heightfield"): Pair(capsule_heightfield, 6),
+    ("sphere", "terrain"): Pair(sphere_terrain, 1),
+    ("capsule", "terrain"): Pair(capsule_terrain, 2),
 }
-"""Pairs of which one shape has data in place of a size: vertices of a hull, `Heights` of a field."""
+"""Pairs of which one shape has data in place of a size: vertices of a hull, `Heights` of a field, a ground."""
+
+
+FORMULAS = PAIRS | DATA_PAIRS
+"""All pairs that have a formula."""
 
 
 def pair_function(kind_a: str, kind_b: str) -> PairFunction:
@@ -55,9 +66,8 @@ def pair_function(kind_a: str, kind_b: str) -> PairFunction:
 
     It gives a fixed number of proximities, those that are not needed at a gap of `FAR`. The normal points from b to a.
     """
-    known = PAIRS | DATA_PAIRS
-    if (kind_a, kind_b) in known:
-        return known[kind_a, kind_b].collide
+    if (kind_a, kind_b) in FORMULAS:
+        return FORMULAS[kind_a, kind_b].collide
     collide = _exchanged(kind_a, kind_b).collide
 
     def exchanged(size_a: Any, pose_a: Transform, size_b: Any, pose_b: Transform) -> list[Proximity]:
@@ -68,16 +78,15 @@ def pair_function(kind_a: str, kind_b: str) -> PairFunction:
 
 def pair_points(kind_a: str, kind_b: str) -> int:
     """How many proximities a pair of kinds has, in either order."""
-    return ((PAIRS | DATA_PAIRS).get((kind_a, kind_b)) or _exchanged(kind_a, kind_b)).points
+    return (FORMULAS.get((kind_a, kind_b)) or _exchanged(kind_a, kind_b)).points
 
 
 def _exchanged(kind_a: str, kind_b: str) -> Pair:
     """The pair with the second shape first."""
-    known = PAIRS | DATA_PAIRS
-    if (kind_b, kind_a) not in known:
-        names = ", ".join(f"{a}-{b}" for a, b in known)
+    if (kind_b, kind_a) not in FORMULAS:
+        names = ", ".join(f"{a}-{b}" for a, b in FORMULAS)
         raise MethodError(
             f"a {kind_a} against a {kind_b} has no formula; pairs with one are {names}, "
             "convex pairs without one go through `coal` (pip install 'kinloop[collision]')"
         )
-    return known[kind_b, kind_a]
+    return FORMULAS[kind_b, kind_a]
