@@ -166,7 +166,8 @@ class Draft:
 
         Those that nothing but the next lap uses (not in `kept`) lie in two records, which laps take in turns.
         """
-        places, home = laps.waiting(last), {}
+        places = laps.waiting(last)
+        home: dict[int, int] = {}
         brief = [k for k in places if all(row[k] not in kept for row in laps.rows[:-2])]
         lasting = [k for k in places if k not in brief]
         for own, records in ((lasting, len(laps.rows)), (brief, min(2, len(laps.rows)))):
