@@ -13,10 +13,14 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[1]
 EXAMPLES = {path.stem: path for path in sorted((REPOSITORY / "examples").glob("*.py"))}
 
+MODELS = REPOSITORY.parent / "shared" / "models" / "menagerie"
+
 TELLING = {
+    "allegro_cube": r"hanging, it moved by 0\.\d+ mm; status 1 ",
     "batch": r"relative difference \d",
     "cam": r"180 +12\.00 ",
     "derivatives": r"t = 3\.00 s: crank off by .0\.0\d+ rad, pole by .0\.00\d+ rad",
+    "gripper_box": r"moved by 0\.0\d+ mm\nloops open by \d+e-1[2-9] m at most; status 1 ",
     "four_bar": r"torque back from the motion: 0\.800000 N m",
     "geared_arm": r"approximate_rnea +torque errors",
     "identify": r"without noise: combinations found with relative error \d\.\de-1\d(.|\n)*10 of 10 bodies can exist",
@@ -28,8 +32,12 @@ TELLING = {
 }
 
 
+HOLDING = {"allegro_cube": "wonik_allegro", "gripper_box": "robotiq_2f85"}
+"""Examples with a robot of the MuJoCo Menagerie."""
+
+
 def run(path: Path) -> str:
-    environment = os.environ | {"PYTHONPATH": str(REPOSITORY / "src")}
+    environment = {"KINLOOP_MENAGERIE": str(MODELS)} | os.environ | {"PYTHONPATH": str(REPOSITORY / "src")}
     done = subprocess.run(
         [sys.executable, str(path)], capture_output=True, text=True, env=environment, timeout=300, check=False
     )
@@ -43,8 +51,19 @@ def test_every_example_is_listed():
 
 @pytest.mark.parametrize("name", TELLING)
 def test_example_runs_and_tells_something(name):
+    folder = Path(os.environ.get("KINLOOP_MENAGERIE", MODELS))
+    if name in HOLDING and not (folder / HOLDING[name]).is_dir():
+        pytest.skip(f"there is no {HOLDING[name]} in {folder}")
     printed = run(EXAMPLES[name])
     assert re.search(TELLING[name], printed), printed
+
+
+@pytest.mark.parametrize("name", HOLDING)
+def test_example_says_what_to_do_without_the_menagerie(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("KINLOOP_MENAGERIE", str(tmp_path))
+    assert f"no {HOLDING[name]} there: give the folder of the MuJoCo Menagerie, or set KINLOOP_MENAGERIE" in run(
+        EXAMPLES[name]
+    )
 
 
 @pytest.mark.parametrize("name", TELLING)

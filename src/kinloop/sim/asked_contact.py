@@ -14,6 +14,7 @@ from kinloop.sim.contact.ground import Ground
 from kinloop.sim.contact.impact import Contact
 from kinloop.sim.contact.joint_stops import JointLimit, joint_limits
 from kinloop.sim.contact.pair_contact import PairContact
+from kinloop.sim.contact.room import with_room
 from kinloop.sim.contact.scene import Collisions, make_scene
 from kinloop.sim.integrators import INTEGRATORS
 from kinloop.sim.integrators.integrator import Integrator
@@ -71,7 +72,8 @@ class Asked(NamedTuple):
         if contacts is not None:
             raise MethodError("give either contacts=, points that touch a ground, or collisions=, all shapes, not both")
         options = asked if isinstance(asked, Collisions) else Collisions()
-        return PairContact(self.robot.tree, make_scene(self.robot, options, self.ground), self._joints, self.iterations)
+        scene = with_room(self.robot, make_scene(self.robot, options, self.ground))
+        return PairContact(self.robot.tree, scene, self._joints, self.iterations)
 
 
 def listed(names: Sequence[str]) -> str:

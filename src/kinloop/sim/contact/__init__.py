@@ -17,10 +17,11 @@ Contact of any two bodies, through a fixed number of slots:
 
 - `scene`: the pairs of shapes that may touch; `scene_shapes`: these shapes by numbers, hulls of meshes among them.
 - `searched_pairs`: pairs without a formula, which are looked at before every step.
-- `near_pairs`: which of them are near, and where.
+- `near_pairs`: which of them are near, and where; `room`: of how many at once.
 - `moving_columns`: how every coordinate moves every body.
 - `contact_frame`: one contact of two bodies: its axes, rows, velocities.
 - `pair_contact`: the contact problem of one step for all slots.
 - `turning_friction`: friction of a contact about its normal and against rolling.
+- `acceleration`: where the next sweep begins, ahead of those before.
 - `slot_solver`: the solver's sweeps over a table of contacts.
 """

@@ -24,6 +24,14 @@ POINT = 9
 """Numbers of a point of contact: its key, gap, position and normal, and the number of its pair."""
 
 
+NEARBY = 1.0
+"""Pairs count that would touch in the step if they came together faster than they move by so much [m/s].
+
+Hands have many parts within a centimetre of each other, and a slot for each costs time: this is less than what counts
+over a ground (`impact.NEARBY`). What is struck harder within a step comes into a shape it was not near to by
+what is beyond that speed, and is stopped in the next step."""
+
+
 class Near(NamedTuple):
     """Points where shapes are next to each other, a row each: key, gap [m], point and normal in the world, pair.
 
@@ -41,8 +49,8 @@ def near_points(scene: Scene, poses: list[Transform], speeds: list[Any], h: Any,
     missed: Any = 0.0
     first = 0
     for group in scene.classes:
-        keys = [_key(scene.shapes, poses, speeds, pair, h, nearby) for pair in group.pairs]
-        slots = min(len(keys), scene.options.pairs)
+        keys = [nearness(scene.shapes, poses, speeds, pair, h, nearby) for pair in group.pairs]
+        slots = min(len(keys), scene.room.pairs)
         chosen, count = sc.nearest(keys, slots)
         if slots < len(keys):
             missed = missed + sc.maximum(count - float(slots), 0.0)
@@ -58,7 +66,9 @@ def near_points(scene: Scene, poses: list[Transform], speeds: list[Any], h: Any,
     return Near(np.concatenate(rows) if rows else np.empty((0, POINT)), missed)
 
 
-def _key(shapes: list[Shape], poses: list[Transform], speeds: list[Any], pair: Touching, h: Any, nearby: float) -> Any:
+def nearness(
+    shapes: list[Shape], poses: list[Transform], speeds: list[Any], pair: Touching, h: Any, nearby: float
+) -> Any:
     """Below zero where the bounding spheres of two shapes may meet in the step; of a box the box itself."""
     i, j = pair.a, pair.b
     a, b = shapes[i], shapes[j]

@@ -22,10 +22,10 @@ from kinloop.scalar import Array
 from kinloop.sim.contact.candidates import Party
 from kinloop.sim.contact.contact_block import Mobility
 from kinloop.sim.contact.contact_frame import ContactMotion, Measured, Tables, in_world, measured, torque
-from kinloop.sim.contact.impact import JAMMED, NEARBY, Contact, Hit, ended, harmless
+from kinloop.sim.contact.impact import JAMMED, Contact, Hit, ended, harmless
 from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, split_rows
 from kinloop.sim.contact.moving_columns import Columns
-from kinloop.sim.contact.near_pairs import POINT, Near, near_points
+from kinloop.sim.contact.near_pairs import NEARBY, POINT, Near, near_points
 from kinloop.sim.contact.propagation import response
 from kinloop.sim.contact.restitution import Bounce, rebound
 from kinloop.sim.contact.row_steps import ContactPlan, ContactRow, Packer
@@ -52,11 +52,11 @@ class PairContact(Contact):
 
     def __init__(self, tree: ClusterTree, scene: Scene, joints: list[JointLimit], rounds: int) -> None:
         super().__init__(None, [], joints, rounds)
-        self.scene, self.slots, self.rows = scene, scene.options.contacts, scene.rows
+        self.scene, self.slots, self.rows = scene, scene.room.contacts, scene.rows
         self.handed = self.slots * (PLACE + self.rows)
         self.bodies = tuple(sorted({s.body for s in scene.shapes if s.body >= 0}))
         self.columns = Columns(tree, self.bodies)
-        self.search = SearchedPairs(scene, NEARBY) if scene.searched else None
+        self.search = SearchedPairs(scene) if scene.searched else None
         self.searched: Array | None = None
 
     @property

@@ -19,12 +19,17 @@ from kinloop.model import ContactPair, Geometry, Surface, Topology
 from kinloop.robot import Robot
 from kinloop.sim.contact.candidates import can_move
 from kinloop.sim.contact.ground import Ground
-from kinloop.sim.contact.scene_shapes import WORLD, Shape, ground_shape, listed_shapes, with_hulls
+from kinloop.sim.contact.scene_shapes import WORLD, Shape, ground_shape, is_large, listed_shapes, with_hulls
 from kinloop.sim.contact.shapes import FORMULAS
 
 CONVEX = {"sphere", "capsule", "box", "cylinder", "ellipsoid", "mesh"}
 """Kinds of which any two that have no formula are searched for (`searched_pairs`)."""
 
+FIELDS = ("heightfield", "terrain")
+"""Kinds over which any convex one is searched for."""
+
+USUAL = 16
+"""Contacts, and pairs of shapes of the same two kinds, that there is room for besides those of a robot at rest."""
 SHOWN = 3
 """Names that a warning lists."""
 
@@ -35,21 +40,22 @@ class Collisions:
 
     `friction` is that of shapes of which the model says nothing, `restitution` the part of the normal velocity that
     returns. In every step at most `contacts` points touch, and at most `pairs` pairs of shapes of the same two kinds
-    are looked at; of more the nearest count, and the row says so by its status. Shapes of two bodies in `exclude`,
-    given by name, never touch.
+    are looked at, or as many as `room` finds fitting; of more the nearest count, and the row says so by its status.
+    Shapes of two bodies in `exclude`, given by name, never touch.
     """
 
     friction: float = 1.0
     restitution: float = 0.0
-    contacts: int = 16
-    pairs: int = 16
+    contacts: int | None = None
+    pairs: int | None = None
     exclude: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         checked_number("friction", self.friction, "be a number not below zero", 0.0)
         checked_number("restitution", self.restitution, "lie between 0 and 1", 0.0, 1.0)
-        checked_count("contacts", self.contacts)
-        checked_count("pairs", self.pairs)
+        for name in ("contacts", "pairs"):
+            if getattr(self, name) is not None:
+                checked_count(name, getattr(self, name))
         object.__setattr__(self, "exclude", tuple((str(a), str(b)) for a, b in self.exclude))
 
 
@@ -79,6 +85,13 @@ class PairClass:
     pairs: tuple[Touching, ...]
 
 
+class Room(NamedTuple):
+    """Points of contact, and pairs of shapes of the same two kinds, that a step has room for."""
+
+    contacts: int
+    pairs: int
+
+
 @dataclass(frozen=True)
 class Scene:
     """All shapes, the pairs of them that have a formula, by kind, and convex pairs without one that are `searched`."""
@@ -100,6 +113,11 @@ class Scene:
         return 6 if rolls else 4 if turns else 3
 
     @property
+    def room(self) -> Room:
+        """What a step has room for."""
+        return Room(self.options.contacts or USUAL, self.options.pairs or USUAL)
+
+    @property
     def pair_names(self) -> list[tuple[str, str]]:
         """The names of the two shapes of every pair, by the number that a rollout records of it."""
         return [(self.shapes[x.a].name, self.shapes[x.b].name) for x in self.pairs]
@@ -110,7 +128,7 @@ class Scene:
         o = self.options
         pairs = tuple((c.kinds, tuple(map(tuple, c.pairs))) for c in self.classes)
         searched = (tuple(map(tuple, self.searched)),) if self.searched else ()
-        return tuple(s.key for s in self.shapes), pairs, o.restitution, o.contacts, o.pairs, *searched
+        return tuple(s.key for s in self.shapes), pairs, o.restitution, *self.room, *searched
 
 
 def make_scene(robot: Robot, options: Collisions, ground: Ground | None) -> Scene:
@@ -127,7 +145,8 @@ def make_scene(robot: Robot, options: Collisions, ground: Ground | None) -> Scen
     found: dict[Any, list[Touching]] = {}
     for pair in allowed:
         kinds = shapes[pair.a].kind, shapes[pair.b].kind
-        if kinds not in FORMULAS and (kinds[::-1] in FORMULAS or kinds[0] > kinds[1]):
+        turned = kinds[::-1] in FORMULAS or kinds[0] in FIELDS or (kinds[1] not in FIELDS and kinds[0] > kinds[1])
+        if kinds not in FORMULAS and turned:
             kinds, pair = (kinds[1], kinds[0]), pair.exchanged()
         way = "nothing" if {pair.a, pair.b} & bare else _way(shapes, pair)
         found.setdefault((way, *kinds, pair.b if kinds[1] == "heightfield" else WORLD), []).append(pair)
@@ -152,9 +171,9 @@ def _all_shapes(robot: Robot, options: Collisions, ground: Ground | None) -> tup
 def _way(shapes: list[Shape], pair: Touching) -> str:
     """How a pair is computed: by a formula, by a search, or by nothing."""
     a, b = shapes[pair.a], shapes[pair.b]
-    if (a.kind, b.kind) in FORMULAS:
+    if (a.kind, b.kind) in FORMULAS and not (b.kind == "heightfield" and is_large(a, b)):
         return "formula"
-    return "search" if {a.kind, b.kind} <= CONVEX else "nothing"
+    return "search" if a.kind in CONVEX and b.kind in (*CONVEX, *FIELDS) else "nothing"
 
 
 def _allowed(robot: Robot, shapes: list[Shape], options: Collisions) -> list[Touching]:

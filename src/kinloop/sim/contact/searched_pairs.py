@@ -13,18 +13,19 @@ import numpy as np
 
 from kinloop.errors import MethodError
 from kinloop.scalar import Array
-from kinloop.sim.contact.near_pairs import POINT
-from kinloop.sim.contact.scene import Scene, named_pairs
+from kinloop.sim.contact.near_pairs import NEARBY, POINT
+from kinloop.sim.contact.scene import FIELDS, Scene, named_pairs
 from kinloop.sim.contact.scene_shapes import Shape
 from kinloop.sim.contact.shapes.convex import ConvexShape, coal_module
 from kinloop.sim.contact.shapes.convex_pairs import ConvexPairs
+from kinloop.sim.contact.shapes.over_fields import Field
 
 
 class SearchedPairs:
-    """The searched pairs of a scene; `nearby` [m/s] is how much faster than they are shapes may become in a step."""
+    """The searched pairs of a scene."""
 
-    def __init__(self, scene: Scene, nearby: float) -> None:
-        self.slots, self.nearby, pairs = scene.options.contacts, nearby, scene.searched
+    def __init__(self, scene: Scene) -> None:
+        self.slots, pairs = scene.room.contacts, scene.searched
         try:
             coal_module()
         except MethodError as error:
@@ -48,7 +49,7 @@ class SearchedPairs:
         """
         p, R, speed = shapes[..., :3], shapes[..., 3:12].reshape(*shapes.shape[:2], 3, 3), shapes[..., 12]
         i, j = self.pairs.pairs.T
-        reach = h * (self.nearby + speed[:, i] + speed[:, j]) + self.margins
+        reach = h * (NEARBY + speed[:, i] + speed[:, j]) + self.margins
         near = self.pairs.near(R, p, reach) & (wanted & np.isfinite(shapes).all(axis=(1, 2)))[:, None]
         out = np.zeros((len(shapes), self.size))
         out[:, 0:-1:POINT] = 1.0
@@ -74,8 +75,10 @@ class SearchedPairs:
         return out
 
 
-def _convex(shape: Shape, known: dict[Any, ConvexShape]) -> ConvexShape:
-    """A shape as `coal` takes it; those that are alike are made once."""
+def _convex(shape: Shape, known: dict[Any, ConvexShape]) -> ConvexShape | Field:
+    """A shape as searches take it; those that are alike are made once."""
+    if shape.kind in FIELDS:
+        return Field(shape.data, shape.size[2]) if shape.kind == "heightfield" else Field(shape.data)
     key = id(shape.data) if shape.kind == "mesh" else (shape.kind, shape.size)
     if key not in known:
         known[key] = ConvexShape(shape.kind, shape.data if shape.kind == "mesh" else shape.size, shape.name)
