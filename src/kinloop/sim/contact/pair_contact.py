@@ -78,7 +78,7 @@ class PairContact(Contact):
     @property
     def key(self) -> tuple[Any, ...]:
         """What kernels depend on."""
-        return "pairs", self.scene.key, tuple(tuple(j) for j in self.joints), self.rounds
+        return "pairs", self.scene.key, tuple(j.key for j in self.joints), self.rounds
 
     @property
     def records(self) -> dict[str, tuple[int, ...]]:
