@@ -104,7 +104,7 @@ class PairContact(Contact):
     ) -> Hit:
         """Impulses at the middle q of a step that leads from v to v_free without them; `memory` of the step before."""
         jammed = memory[-1] > 0.0
-        tables, near, missed = self._tables(tree, s, v, v_free, drift, memory, h)
+        tables, near, missed, waits = self._tables(tree, s, v, v_free, drift, memory, h)
         chosen, count = sc.nearest(list(near[:, 0]), self.slots)
         missed = missed + sc.maximum(count - float(self.slots), 0.0)
         count = sc.minimum(count, float(self.slots))
@@ -127,20 +127,29 @@ class PairContact(Contact):
             flying = sc.logical_and(flying, p.inside)
         kept = self._handed_on(begin, rows, stops, vain, sc.logical_and(jammed, carry[2]))
         records = self._records(tree.nv, rows, count, factor * forces, [factor * x for x in stops], found, missed, h)
+        records["waits"] = waits
         return ended(tree, v, v_free, drift, factor * change, bounce, flying, kept, records, h)
 
     def _tables(
         self, tree: ClusterTree, s: SmoothMotion, v: Array, v_free: Array, drift: Array, memory: Array, h: Any
-    ) -> tuple[Tables, Array, Any]:
-        """What all contacts share, the points that are near, and how many pairs there was no room for."""
+    ) -> tuple[Tables, Array, Any, Any]:
+        """What all contacts share, the points that are near, how many pairs there was no room for.
+
+        And whether the step has to wait for a search.
+        """
         poses = _poses(tree, s.kin, {c.body for c in self.columns.columns} | set(self.bodies))
-        near = near_points(self.scene, *shape_motion(self.scene.shapes, poses, s.kin), h, NEARBY)
-        if self.searched is not None:
-            points = np.concatenate([near.points, np.asarray(self.searched[:-1]).reshape(-1, POINT)])
-            near = Near(points, near.missed + self.searched[-1])
+        moving, waits = shape_motion(self.scene.shapes, poses, s.kin), False
+        near = near_points(self.scene, *moving, h, NEARBY)
+        if self.searched is not None and self.search is not None:
+            close, told = self.search.is_near(*moving, h), np.array(self.searched[:-2]).reshape(-1, POINT)
+            told[:, 0] = [
+                sc.where(close, key, 1.0) for key in told[:, 0]
+            ]  # as if there was no search where none is due
+            near = Near(np.concatenate([near.points, told]), near.missed + sc.where(close, self.searched[-2], 0.0))
+            waits = sc.logical_and(close, self.searched[-1] <= 0.0)
         before = np.asarray(memory[: self.handed]).reshape(self.slots, -1)
         motion = ContactMotion(v, v_free, drift, h)
-        return Tables(tree, s, self.scene, self.bodies, self.columns, poses, motion, near.points, before), *near
+        return Tables(tree, s, self.scene, self.bodies, self.columns, poses, motion, near.points, before), *near, waits
 
     def _first_hit(self, carry: Any) -> Bounce:
         """Restitution in force, by whether something hits and when first."""
