@@ -20,8 +20,8 @@ def test_springs_and_limits_are_those_of_the_file(tmp_path):
     path = write(tmp_path, MODEL)
     t, model = load(path).tendons[2], mujoco.MjModel.from_xml_path(str(path))
     assert (t.stiffness, t.damping, t.rest, t.length_range) == (5.0, 2.0, (0.1, 0.2), (0.0, 1.0))
-    inertia = 1.0 / model.tendon_invweight0[2]
-    assert t.limit_stiffness == pytest.approx(inertia / (0.95 * 0.02) ** 2) and t.limit_damping == pytest.approx(
+    inertia = 0.95 / 0.05 / model.tendon_invweight0[2]
+    assert t.limit_stiffness == pytest.approx(inertia / 0.95 / 0.02**2) and t.limit_damping == pytest.approx(
         inertia * 2 / (0.95 * 0.02)
     )
     off = load(

@@ -102,7 +102,7 @@ def test_what_is_not_computed_is_named():
     with pytest.warns(UserWarning) as said:
         make_scene(b.build(), Collisions(), Plane())
     words = [str(w.message) for w in said]
-    assert len(words) == 1 and "heightfield and plane ('g0' and 'ground')" in words[0]
+    assert len(words) == 1 and "plane and heightfield ('ground' and 'g0')" in words[0]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         make_scene(chain([{}] * 3), Collisions(), Plane())

@@ -22,5 +22,6 @@ Contact of any two bodies, through a fixed number of slots:
 - `contact_frame`: one contact of two bodies: its axes, rows, velocities.
 - `pair_contact`: the contact problem of one step for all slots.
 - `turning_friction`: friction of a contact about its normal and against rolling.
+- `acceleration`: where the next sweep begins, ahead of those before.
 - `slot_solver`: the solver's sweeps over a table of contacts.
 """

@@ -18,10 +18,11 @@ from kinloop import scalar as sc
 from kinloop.errors import MethodError
 from kinloop.scalar import Array
 from kinloop.sim.contact.near_pairs import NEARBY, POINT
-from kinloop.sim.contact.scene import Scene, named_pairs
+from kinloop.sim.contact.scene import FIELDS, Scene, named_pairs
 from kinloop.sim.contact.scene_shapes import Shape
 from kinloop.sim.contact.shapes.convex import ConvexShape, coal_module
 from kinloop.sim.contact.shapes.convex_pairs import ConvexPairs
+from kinloop.sim.contact.shapes.over_fields import Field
 from kinloop.spatial import Transform
 
 
@@ -104,8 +105,10 @@ class SearchedPairs:
         return out
 
 
-def _convex(shape: Shape, known: dict[Any, ConvexShape]) -> ConvexShape:
-    """A shape as `coal` takes it; those that are alike are made once."""
+def _convex(shape: Shape, known: dict[Any, ConvexShape]) -> ConvexShape | Field:
+    """A shape as searches take it; those that are alike are made once."""
+    if shape.kind in FIELDS:
+        return Field(shape.data, shape.size[2]) if shape.kind == "heightfield" else Field(shape.data)
     key = id(shape.data) if shape.kind == "mesh" else (shape.kind, shape.size)
     if key not in known:
         known[key] = ConvexShape(shape.kind, shape.data if shape.kind == "mesh" else shape.size, shape.name)

@@ -2,7 +2,8 @@
 
 The laws, letters and steps are those of `solver`. But which contacts there are is known only while a kernel runs: their
 numbers are rows of a table, and one contact's step is written once and done for row after row. A row has the numbers of
-a `row_steps.ContactPlan`, which says where in the row they are.
+a `row_steps.ContactPlan`, which says where in the row they are. Patches and stacks are found slowly by rounds alone:
+where a few do not do, others begin ahead of them (`acceleration`), and then come those with small steps.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.scalar import Array
+from kinloop.sim.contact.acceleration import Ahead
 from kinloop.sim.contact.row_steps import ContactPlan, JointPlan, JointRow, Packer
 from kinloop.sim.contact.solver import MOST, MOST_SMALL, Stops
 
@@ -99,25 +101,34 @@ class _Sweeps:
     def solve(self, rounds: int, carry: list[Any], when: Any) -> tuple[Any, Any]:
         """What rounds lead to from `carry` where `when` holds, and how many they were."""
         done, taken = self.run(rounds, carry, when)
+        done, ahead = self.accelerate(rounds, done, when)
         done, more = self.rescue(rounds, done, when)
-        return done, taken + more
+        return done, taken + ahead + more
 
     def run(self, rounds: int, carry: list[Any], when: Any) -> tuple[Any, Any]:
-        """`rounds` rounds, and up to `MOST` times as many while velocities still change by more than `ROUGH`.
-
-        Fewer where one changes so little that `rounds` of them would change less than that.
-        """
+        """`rounds` rounds, fewer where one changes so little that `rounds` of them would change less than `ROUGH`."""
 
         def sweep(c: Any, given: Any, table: Any) -> Array:
             return _vector([c[0] + 1.0, *self._sweep(c[1:], given, table)])
 
-        def enough(c: Any) -> Any:
-            allowed = sc.where(float(rounds) <= c[0], ROUGH, ROUGH / rounds)
-            return sc.logical_not(c[-1] > allowed)
-
         begin, table = _vector([0.0, *carry]), self.slots.table.ravel()
-        end = sc.repeat(MOST * rounds, sweep, begin, self._given, when, enough, rounds, table)
+        end = sc.repeat(rounds, sweep, begin, self._given, when, lambda c: c[-1] <= ROUGH / rounds, rounds, table)
         return end[1:], end[0]
+
+    def accelerate(self, rounds: int, carry: Any, when: Any) -> tuple[Any, Any]:
+        """What `run` left, or where that is no solution rounds that begin where those before point to (`Ahead`)."""
+        n, m = len(carry) - 1, self.size
+
+        def sweep(c: Any, given: Any, table: Any) -> Array:
+            ahead = Ahead.read(c, n, m)
+            end = self._sweep([*ahead.begin, ahead.change], given, table)
+            return ahead.after(_vector(end[:-1]), end[-1]).values()
+
+        begin, table = Ahead.of(_vector(carry[:-1]), carry[-1], m).values(), self.slots.table.ravel()
+        again = sc.logical_and(when, carry[-1] > ROUGH)
+        end = sc.repeat(MOST * rounds, sweep, begin, self._given, again, lambda c: c[-1] <= ROUGH, 0, table)
+        found = Ahead.read(end, n, m)
+        return _vector([*found.best, found.least]), found.count
 
     def rescue(self, rounds: int, carry: Any, when: Any) -> tuple[Any, Any]:
         """What `run` left, or where that is no solution what rounds with small steps find from there on."""
