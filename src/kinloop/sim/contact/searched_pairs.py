@@ -17,7 +17,7 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.errors import MethodError
 from kinloop.scalar import Array
-from kinloop.sim.contact.near_pairs import NEARBY, POINT
+from kinloop.sim.contact.near_pairs import NEARBY, POINT, Near
 from kinloop.sim.contact.scene import FIELDS, Scene, named_pairs
 from kinloop.sim.contact.scene_shapes import Shape
 from kinloop.sim.contact.shapes.convex import ConvexShape, coal_module
@@ -71,6 +71,13 @@ class SearchedPairs:
                 )
             near = sc.logical_or(near, both)
         return near
+
+    def added(self, near: Near, told: Array, close: Any) -> Near:
+        """What is near, with what a step was told where pairs are `close`; as if there was no search elsewhere."""
+        points = np.array(told[:-2]).reshape(-1, POINT)
+        points[:, 0] = [sc.where(close, key, 1.0) for key in points[:, 0]]
+        missed, waits = near.missed + sc.where(close, told[-2], 0.0), sc.logical_and(close, told[-1] <= 0.0)
+        return Near(np.concatenate([near.points, points]), missed, waits)
 
     def points(self, shapes: Array, h: float, wanted: Array) -> Array:
         """What the next step of length h is told (B, size); shapes (B, shapes, 13) as `searched_shapes` has them.
