@@ -43,6 +43,16 @@ def test_parents_do_not_touch_their_children_unless_the_model_lets_them():
     assert names(pairs(chain([{}] * 3, ContactRules(filter_parents=False)))) == {"g0g1", "g0g2", "g1g2"}
 
 
+def test_a_link_with_several_joints_does_not_touch_its_parent():
+    """Readers put bodies without mass between the joints of a link."""
+    b = Builder("hand")
+    b.body("palm", mass=1, inertia=(1, 1, 1), joint="free", geometry=(ball("palm"),))
+    b.body("tip@x", "palm", axis="x")
+    b.body("tip", "tip@x", mass=1, inertia=(1, 1, 1), axis="y", geometry=(ball("tip"),))
+    b.body("nail", "tip", mass=1, inertia=(1, 1, 1), axis="y", geometry=(ball("nail"),))
+    assert {frozenset(x) for x in pairs(b.build())} == {frozenset(("palm", "nail"))}
+
+
 def test_bits_exclusions_and_listed_pairs():
     free = ContactRules(filter_parents=False)
     assert names(pairs(chain([{"contype": 2, "conaffinity": 0}, {}, {"conaffinity": 3}], free))) == {"g0g2", "g1g2"}
