@@ -53,14 +53,14 @@ from kinloop.sim.turning_axes import free_bodies, transport
 def serves(tree: ClusterTree, system: System, method: StepMethod) -> bool:
     """Whether this way serves: the semi-implicit step, no loop that bends or user's force, contacts that move freely.
 
-    Besides no restitution, stops and dry friction on independent coordinates only, and forces at joints that depend on
-    the motion of their own coordinate alone.
+    Besides no contact between bodies, no restitution, stops and dry friction on independent coordinates only, and
+    forces at joints that depend on the motion of their own coordinate alone.
     """
     if not isinstance(method, SemiImplicit) or system.bends or system.outside or not system.drive.is_plain:
         return False
     contact = system.contact
-    if contact is None:
-        return True
+    if contact is None or contact.crowds:
+        return contact is None
     free, alone = set(free_bodies(tree)), set(tree.independent_dofs)
     floats = all(not free.isdisjoint(tree.top.support(c.body)) for c in contact.candidates)
     inelastic = contact.ground is None or not contact.ground.restitution
