@@ -76,6 +76,14 @@ class Asked(NamedTuple):
         return PairContact(self.robot.tree, scene, self._joints, self.iterations)
 
 
+def check_named(ground: str) -> None:
+    """Refuse a ground by another name than "model"."""
+    if ground != "model":
+        raise MethodError(
+            f"ground {ground!r} is not 'model', the world of the model; give that, a Plane or HeightField"
+        )
+
+
 def listed(names: Sequence[str]) -> str:
     """A few names, and how many more there are."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""

@@ -204,10 +204,15 @@ def _allowed(robot: Robot, shapes: list[Shape], options: Collisions) -> list[Tou
 
 
 def _carriers(top: Topology) -> dict[int, tuple[int, int]]:
-    """For every body and the world the one that it is fixed to, or itself, and the one that carries that."""
+    """For every body and the world the one that it is fixed to, or itself, and the one that carries that.
+
+    Bodies without mass and shapes between the joints of one link carry nothing themselves.
+    """
     found = {WORLD: (WORLD, WORLD)}
     for i, parent in enumerate(top.parent):
-        found[i] = found[parent] if top.types[i].nv == 0 else (i, found[parent][0])
+        body = top.mechanism.bodies[parent]
+        between = parent >= 0 and not body.mass and not body.geometry and top.types[parent].nv > 0
+        found[i] = found[parent] if top.types[i].nv == 0 else (i, found[parent][1 if between else 0])
     return found
 
 
