@@ -3,15 +3,17 @@
     KINLOOP_MENAGERIE=folder python -m benchmarks.menagerie_scenes --results file.json [--table file.md] [robot ...]
 
 A scene is a file scene*.xml of a robot, or any file of a robot that has none. `Simulator(robot, dt, collisions=True,
-motors="model")` begins at its keyframe (home, or the first), or where the file draws it, and goes 1 s in steps of
-0.5 ms under the controls of the keyframe, or zeros. Where nothing can touch, `collisions` is left out. MuJoCo begins
-at the same place with the same controls, integrated by "implicitfast", in two ways: *soft* with the same steps and the
-solref (0.004, 1) that these allow in place of the file's; *hard* with steps and solref a quarter of that, solimp 0.999
-and elliptic cones with impratio 10, as near to rigid as it goes. Many keyframes have feet in the ground, and what is
-stiff is thrown out of there: `begin` is how deep. For the hard run both begin lifted by that, if something is free.
-Differences are of heights of free bodies, and of places of all bodies. `chance` is how far the hard run ends from
-itself if it begins 10 micrometres or microradians beside. Every scene runs in a process of its own, which ends after
-`--minutes`; results are kept as they come, and scenes that are there already are left alone.
+motors="model")` begins at its keyframe (home, or the first), or where the file draws it, and goes 1 s in steps of 0.5
+ms under the controls of the keyframe, or zeros. Where nothing can touch, `collisions` is left out; where a step has no
+room for all contacts or its impulses are not found, more of either is given, and said. MuJoCo begins at the same place
+with the same controls, integrated by "implicitfast", in two ways: *soft* with the same steps and the solref (0.004, 1)
+that these allow in place of the file's (limits of tendons keep theirs, as in kinloop); *hard* with steps and solref a
+quarter of that, solimp 0.999, elliptic cones with impratio 10 and no fluid, as near to rigid as it goes. Many
+keyframes have feet in the ground, and what is stiff is thrown out of there: `begin` is how deep. For the hard run both
+begin lifted by that, if something is free. Differences are of heights of free bodies, and of places of all bodies.
+`chance` is how far the hard run ends from itself if it begins 10 micrometres or microradians beside. Every scene runs
+in a process of its own, which ends after `--minutes`; results are kept as they come, and scenes that are there already
+are left alone.
 """
 
 from __future__ import annotations
@@ -41,8 +43,11 @@ FOLDER = "KINLOOP_MENAGERIE"
 """The environment variable with the folder of the Menagerie."""
 BESIDE = 1e-5
 """How far beside the run for `chance` begins [m, rad]."""
-ROOMY = Collisions(contacts=96, pairs=256)
-"""For scenes that are crowded otherwise."""
+MORE = {
+    Status.CROWDED.name: (Collisions(contacts=96, pairs=256), 5, "crowded otherwise: with room for 96 contacts"),
+    Status.UNSOLVED.name: (True, 20, "unsolved with 5 iterations: with 20"),
+}
+"""Collisions and iterations for scenes that do not come to their end with the usual ones, and what is said of it."""
 ALLOWED = 2.0
 """How far heights of free bodies, or places of bodies where none is free, may be from MuJoCo's [mm]."""
 DIFFERENCES = ("begin", "soft_height", "soft_place", "hard_height", "hard_place", "chance")
@@ -114,11 +119,11 @@ def begin(sim: Simulator, model: MjModel) -> tuple[State, np.ndarray]:
     return sim.state(q), np.zeros(sim.nu)
 
 
-def simulator(robot: kl.Robot, collisions: Collisions | bool = True) -> Simulator:
+def simulator(robot: kl.Robot, collisions: Collisions | bool = True, iterations: int = 5) -> Simulator:
     """With contact of all shapes, and motors of the file; without what a scene has none of."""
     motors = "model" if robot.mechanism.actuators else None
     try:
-        return Simulator(robot, DT, collisions=collisions, motors=motors)
+        return Simulator(robot, DT, collisions=collisions, motors=motors, iterations=iterations)
     except MethodError as error:
         if "can touch" not in str(error) and "switches contact off" not in str(error):
             raise
@@ -184,9 +189,10 @@ def look_at(path: Path, folder: Path) -> Result | None:
             sim = simulator(robot)
             out.left_out = [str(w.message) for w in told]
             compared(out, sim, path)
-            if out.status == Status.CROWDED.name:
-                out.left_out.append(f"with room for {ROOMY.contacts} contacts and {ROOMY.pairs} pairs of a kind")
-                compared(out, simulator(robot, ROOMY), path)
+            if out.status in MORE:
+                collisions, iterations, remark = MORE[out.status]
+                out.left_out.append(remark)
+                compared(out, simulator(robot, collisions, iterations), path)
             out.build = time.perf_counter() - start
         except KinloopError as error:
             out.problem = str(error).replace(f"{folder}/", "")

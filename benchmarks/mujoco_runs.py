@@ -29,19 +29,21 @@ def stiff_model(path: Path) -> MjModel:
 
 
 def _solrefs(model: MjModel) -> list[np.ndarray]:
-    names = ("geom_solref", "pair_solref", "jnt_solref", "eq_solref", "dof_solref", "tendon_solref_lim")
-    return [getattr(model, name) for name in (*names, "tendon_solref_fri")]
+    """Of all constraints but the limits of tendons, which are as soft as the file says in kinloop too."""
+    names = ("geom_solref", "pair_solref", "jnt_solref", "eq_solref", "dof_solref", "tendon_solref_fri")
+    return [getattr(model, name) for name in names]
 
 
 def hard_model(path: Path) -> MjModel:
-    """The same, as near to rigid as it goes."""
+    """The same, as near to rigid as it goes, and without a fluid, which kinloop does not model."""
     import mujoco
 
     model = stiff_model(path)
     model.opt.timestep, model.opt.cone, model.opt.impratio = HARDER * DT, mujoco.mjtCone.mjCONE_ELLIPTIC, IMPRATIO
+    model.opt.density = model.opt.viscosity = 0.0
     for solref in _solrefs(model):
         solref[:, 0] = HARDER * SOLREF
-    for name in ("geom_solimp", "pair_solimp", "jnt_solimp", "eq_solimp", "dof_solimp", "tendon_solimp_lim"):
+    for name in ("geom_solimp", "pair_solimp", "jnt_solimp", "eq_solimp", "dof_solimp", "tendon_solimp_fri"):
         getattr(model, name)[:, :2] = SOLIMP
     return model
 

@@ -115,6 +115,19 @@ def test_activations_act_from_the_middle_of_steps(tmp_path):
     assert end.qd[0, 0] == pytest.approx(3.0 * (t - tau * (1.0 - np.exp(-t / tau))), rel=2e-3)
 
 
+@pytest.mark.parametrize("solref", ["0.02 1", "0.05 0.7", "-300 -20"])
+def test_what_hangs_on_the_limit_of_a_tendon_hangs_as_deep_as_in_mujoco(tmp_path, solref):
+    mujoco = pytest.importorskip("mujoco")
+    path = tmp_path / "hanging.xml"
+    path.write_text(f"""<mujoco><worldbody><site name="w" pos="0 0 1"/><body pos="0 0 0.6"><joint name="z" type="slide" axis="0 0 1"/><geom size="0.05" mass="2"/><site name="s"/></body>
+    </worldbody><tendon><spatial name="t" limited="true" range="0 0.4" solreflimit="{solref}" solimplimit="0.9 0.9 0.001"><site site="w"/><site site="s"/></spatial></tendon></mujoco>""")
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    mujoco.mj_step(model, data, 5000)
+    run = Simulator(kl.load(path)).rollout(steps=5000, record=["q"], every=5000)
+    assert data.qpos[0] < -1e-4 and run.q[-1, 0] == pytest.approx(data.qpos[0], rel=1e-3)
+
+
 def test_carried_weights_and_slack_tendons_do_what_they_say(tmp_path):
     path = tmp_path / "held.xml"
     path.write_text("""<mujoco><worldbody><site name="w" pos="0 0 1"/><body name="up" gravcomp="1"><joint name="z" type="slide" axis="0 0 1"/><geom size="0.1" mass="2"/><site name="s"/></body>

@@ -40,7 +40,7 @@ class Build:
         s = self._signature
         sizes, shapes = tuple(s.inputs.values()), tuple(s.outputs.values())
         together = any(isinstance(stage, Series | Move) for stage in self._plan(lanes).stages)
-        return Layout(sizes, shapes, s.dtype, lanes, self._target.lanes(s.dtype), together)
+        return Layout(sizes, shapes, s.dtype, lanes, self._target.lanes(s.dtype), together, self._target.straight)
 
     def text(self, lanes: int) -> str:
         """LLVM IR of the code for `lanes` states side by side."""

@@ -109,6 +109,6 @@ def _feed(digest: Any, x: Any) -> None:
 
 def variant_key(base: str, target: Target, dtype: str, lanes: int) -> str:
     """The file name of one variant of a kernel on this machine."""
-    machine = (target.triple, target.cpu, target.features, target.fma, target.bits, target.llvm)
+    machine = (target.triple, target.cpu, target.features, target.fma, target.bits, target.llvm, target.straight)
     abi = (builtin.usable(), builtin.abi())
     return parts_digest((base, compiler_digest(), machine, abi, dtype, lanes))

@@ -15,6 +15,7 @@ class Target:
     fma: bool
     bits: int  # width of the vector registers that measure fastest
     llvm: str
+    straight: bool = False  # whether rows are written faster straight from registers than through a buffer
 
     def lanes(self, dtype: str) -> int:
         """States computed side by side."""

@@ -81,16 +81,16 @@ def test_the_example_complains_about_missing_numbers(tmp_path):
 def test_what_a_kernel_rolls_up_is_written_out(tmp_path):
     def body(x):
         c, out = x[0], []
-        for k in range(300):
+        for k in (*range(300), *range(301, 600)):  # two stretches of angles that are moved together
             s, r = sc.sin(x[k]), (0.3 + 1e-3 * k) * c
             for _ in range(5):
                 c = 0.4 * c * s + r * (c - 0.5 * s)
             out.append(c)
         return np.array(out, dtype=object)
 
-    function = sc.trace(body, {"x": 300})
+    function = sc.trace(body, {"x": 600})
     stages = make_plan(function, True).stages
     assert any(isinstance(stage, Series) for stage in stages) and any(isinstance(stage, Move) for stage in stages)
     kernel = compile_function(function, name="links", cache=False)
-    x = np.random.default_rng(0).uniform(-1, 1, 300)
+    x = np.random.default_rng(0).uniform(-1, 1, 600)
     np.testing.assert_allclose(build(kernel, tmp_path)(x), kernel(x), rtol=1e-9, atol=1e-12)

@@ -15,7 +15,7 @@ from kinloop.compiler.plan import rolling
 from kinloop.compiler.plan.find_series import Code, find_series
 from kinloop.compiler.plan.planner import SEGMENT, make_plan
 from kinloop.compiler.plan.rolling import LARGE, roll
-from kinloop.compiler.plan.stage_types import Move, Repeat, Segment, Series
+from kinloop.compiler.plan.stage_types import Angles, Move, Repeat, Segment, Series
 from kinloop.model import Builder
 from kinloop.robot import Robot
 from kinloop.robots import zoo
@@ -215,9 +215,37 @@ def test_code_does_not_grow_with_the_links():
     assert 2.9 < many.operations["total"] / few.operations["total"] < 3.2
 
 
-def test_many_angles_are_moved_in_a_loop():
+def test_many_angles_are_read_where_they_lie():
     plan = make_plan(zoo.load("four_bar_chain", links=90).compile("forward_dynamics", cache=False).function, True)
-    assert [stage.count for stage in plan.stages if isinstance(stage, Move)] == [270]
+    (angles,) = (stage for stage in plan.stages if isinstance(stage, Angles))
+    assert (angles.at, angles.count) == (0, 270) and not any(isinstance(stage, Move) for stage in plan.stages)
+
+
+def test_what_follows_an_angle_does_not_change_its_sine():
+    kernel = compile_function(sc.trace(lambda q, v: sc.sin(q) * v, {"q": 3, "v": 3}), cache=False)
+    q, v = np.array([0.3, -1e7, 2.0]), np.array([1e300, -1e9, 3.0])
+    np.testing.assert_allclose(kernel(q, v), np.sin(q) * v, rtol=1e-14)
+    assert kernel(np.tile(q, (5, 1)), np.tile(v, (5, 1)))[3].tobytes() == kernel(q, v).tobytes()
+
+
+def test_many_slots_are_moved_in_a_loop():
+    function = sc.trace(lambda x: sc.sin(np.array([*x[:300], *x[301:]])), {"x": 600})
+    assert [stage.count for stage in make_plan(function, True).stages if isinstance(stage, Move)] == [300, 299]
+
+
+def test_many_inputs_can_be_outputs():
+    kernel = compile_function(sc.trace(lambda x: np.array([x[0] * x[1], *x]), {"x": 300}), cache=False)
+    x = np.linspace(0.1, 0.9, 300)
+    for found in (kernel(x), kernel(np.tile(x, (9, 1)))[4]):
+        assert found.tobytes() == np.array([x[0] * x[1], *x]).tobytes()
+
+
+def test_values_for_the_next_lap_alone_need_no_slot_per_lap():
+    slots = []
+    for links in (30, 130):
+        function = zoo.load("four_bar_chain", links=links).compile("forward_dynamics", cache=False).function
+        slots.append(make_plan(function, True).slots)
+    assert slots[1] - slots[0] <= 39 * 100
 
 
 @pytest.mark.parametrize("name", ["mini_cheetah", "tello", "mit_humanoid", "belt_chain"])

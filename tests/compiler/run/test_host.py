@@ -28,8 +28,9 @@ def test_wide_registers_are_used_where_they_are_fast(features, bits):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_results_do_not_depend_on_the_width(dtype, monkeypatch):
-    target, function = host(), random_function(7)
+@pytest.mark.parametrize("straight", [True, False])
+def test_results_do_not_depend_on_the_width_nor_on_how_rows_are_written(dtype, straight, monkeypatch):
+    target, function = dataclasses.replace(host(), straight=straight), random_function(7)
     q, v = (x.astype(dtype) for x in random_states(np.random.default_rng(2), 37))
     found = []
     for bits in [128, 256, 512]:

@@ -27,7 +27,8 @@ IN_PLACE = 8
 class Layout:
     """Sizes of inputs and shapes of outputs in order, dtype, lanes W, numbers that fill a vector register.
 
-    `together` says that the outputs have to lie one after the other: laps of a series stride over them.
+    `together` says that the outputs have to lie one after the other: laps of a series stride over them; `straight`
+    that rows of outputs are written from registers, not through a buffer.
     """
 
     inputs: tuple[int, ...]
@@ -36,6 +37,7 @@ class Layout:
     lanes: int
     block_width: int
     together: bool = False
+    straight: bool = False
 
     @property
     def vector(self) -> Vector:

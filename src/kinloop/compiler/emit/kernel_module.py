@@ -29,7 +29,7 @@ def module_text(plan: Plan, layout: Layout, fma: bool, rows: int) -> str:
     for name in LIBM:
         module.declare("double", symbol(name), *(["double"] * (2 if name == "atan2" else 1)))
     write_stages(module, plan, layout, fma)
-    write_transfers(module, vector, block)
+    write_transfers(module, layout)
     write_batch(module, layout)
     write_iterate(module, layout)
     if rows:

@@ -10,16 +10,22 @@ from __future__ import annotations
 
 from kinloop.compiler.abi import CACHE_LINE
 from kinloop.compiler.emit.ir import Module, Value, Writer
+from kinloop.compiler.emit.kernel_layout import Layout
 from kinloop.compiler.emit.vector_type import Vector
 
-RUN = 512  # bytes that a row is given at a time
+RUN = 512  # bytes that a row is given at a time, and so far ahead rows are fetched
 
 
-def write_transfers(module: Module, vector: Vector, block: Vector) -> None:
-    """@gather and @scatter for W states, @take and @give for one, `block` numbers at a time."""
+def write_transfers(module: Module, layout: Layout) -> None:
+    """@gather and @scatter for W states, @take and @give for one, a block of numbers at a time."""
+    vector, block = layout.vector, layout.block
     if vector.width > 1:
+        module.declare("void", "llvm.prefetch.p0", "ptr", "i32", "i32", "i32")
         _write_gather(module, vector)
-        _write_scatter(module, vector)
+        if layout.straight:
+            _write_straight_scatter(module, vector)
+        else:
+            _write_scatter(module, vector)
     else:
         _write_take(module, block)
         _write_give(module, block)
@@ -72,7 +78,10 @@ def _smaller(w: Writer, a: str, b: Value) -> str:
 
 
 def _write_gather(module: Module, vector: Vector) -> None:
-    """@gather(base, stride, columns, row, last row, slots, alarm): lanes beyond the last row repeat it."""
+    """@gather(base, stride, columns, row, last row, slots, alarm): lanes beyond the last row repeat it.
+
+    Long rows are fetched ahead of their reading, W of them at a time; what is fetched beyond the last is not read.
+    """
     W, T, R, I = vector.width, vector.type, vector.real, vector.bits
     array, rows, slots = ("ptr %base", "i64 %stride", "i64 %n"), ("i64 %row", "i64 %last"), "ptr %to"
     with module.function(I, "gather", *array, *rows, slots, f"{I} %alarm") as w:
@@ -84,6 +93,9 @@ def _write_gather(module: Module, vector: Vector) -> None:
         with w.count(0, covered, W, [(I, "%alarm")]) as blocks:
             column = _smaller(w, blocks.index, last)
             loaded = [w.load(T, w.offset(start, column, R), vector.real_size) for start in starts]
+            for start in starts:
+                ahead = w.offset(start, w.integer("add", column, RUN // vector.real_size), R)
+                w.call("void", "llvm.prefetch.p0", f"ptr {ahead}", "i32 0", "i32 3", "i32 1")
             (alarm,) = blocks.carried
             target = w.offset("%to", column, T)
             for i, x in enumerate(_transpose(w, vector, loaded)):
@@ -98,6 +110,28 @@ def _write_gather(module: Module, vector: Vector) -> None:
             w.store(T, packed, w.offset("%to", single.index, T), vector.align)
             single.following = [_raise_alarm(w, vector, packed, single.carried[0])]
         w.ret(I, single.results[0])
+
+
+def _write_straight_scatter(module: Module, vector: Vector) -> None:
+    """@scatter as below, without a buffer. Lanes beyond the last row repeat it, and write there what it did."""
+    T, R = vector.type, vector.real
+    array, rows = ("ptr %base", "i64 %stride", "i64 %n"), ("i64 %row", "i64 %rows")
+    with module.function("void", "scatter", *array, *rows, "ptr %places", "ptr %same", "ptr %scratch") as w:
+        final, targets = w.integer("sub", "%rows", 1), []
+        for lane in range(vector.width):
+            row = w.integer("add", "%row", w.select(w.compare("sgt", final, lane), "i64", lane, final))
+            targets.append(w.offset("%base", w.integer("mul", row, "%stride")))
+        last, covered = _blocks(w, vector)
+        with w.count(0, covered, vector.width) as block:
+            column = _smaller(w, block.index, last)
+            _write_block(w, vector, column, [w.offset(target, column, R) for target in targets])
+        with w.count(covered, "%n") as single:
+            slot = w.offset("%scratch", place_at(w, w.offset("%places", single.index, "i32")))
+            x = w.load(T, slot, vector.align)
+            for lane, target in enumerate(targets):
+                number = w.new(f"extractelement {T} {x}, i32 {lane}")
+                w.store(R, number, w.offset(target, single.index, R), vector.real_size)
+        w.ret()
 
 
 def _write_scatter(module: Module, vector: Vector) -> None:
@@ -119,7 +153,7 @@ def _write_scatter(module: Module, vector: Vector) -> None:
             with w.count(0, wide, W, at_least_once=True) as block:
                 column = _smaller(w, w.integer("add", turn.index, block.index), last)
                 place = w.offset(buffer, w.integer("add", w.integer("sub", column, turn.index), W), R)
-                _write_block(w, vector, column, place, pitch)
+                _write_block(w, vector, column, [w.offset(place, lane * pitch, R) for lane in range(W)])
             with w.count(0, lanes, at_least_once=True) as own:
                 source = w.offset(buffer, w.integer("mul", own.index, pitch), R)
                 target = w.offset("%base", w.integer("mul", w.integer("add", "%row", own.index), "%stride"))
@@ -135,20 +169,20 @@ def _write_scatter(module: Module, vector: Vector) -> None:
         w.ret()
 
 
-def _write_block(w: Writer, vector: Vector, column: str, place: str, pitch: int) -> None:
-    """W columns of W states into the buffer, transposed; there is nothing to transpose in one constant."""
-    W, T = vector.width, vector.type
+def _write_block(w: Writer, vector: Vector, column: str, targets: list[str]) -> None:
+    """W columns of W states, transposed, a state to each target; there is nothing to transpose in one constant."""
+    T = vector.type
     same = w.compare("ne", w.load("i8", w.offset("%same", column), 1), 0, "i8")
     places = w.offset("%places", column, "i32")
     with w.when(same):
         x = w.load(T, w.offset("%scratch", place_at(w, places)), vector.align)
-        for lane in range(W):
-            w.store(T, x, w.offset(place, lane * pitch, vector.real), vector.real_size)
+        for target in targets:
+            w.store(T, x, target, vector.real_size)
     with w.when(w.integer("xor", same, "true", "i1")):
-        found = [place_at(w, w.offset(places, i, "i32")) for i in range(W)]
+        found = [place_at(w, w.offset(places, i, "i32")) for i in range(vector.width)]
         columns = [w.load(T, w.offset("%scratch", x), vector.align) for x in found]
-        for lane, x in enumerate(_transpose(w, vector, columns)):
-            w.store(T, x, w.offset(place, lane * pitch, vector.real), vector.real_size)
+        for target, x in zip(targets, _transpose(w, vector, columns), strict=True):
+            w.store(T, x, target, vector.real_size)
 
 
 def place_at(w: Writer, entry: str) -> str:

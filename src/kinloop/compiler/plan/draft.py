@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from kinloop.compiler.plan.gates import find_gates
-from kinloop.compiler.plan.lifetimes import last_uses, share_slots
+from kinloop.compiler.plan.lifetimes import last_uses, outliving, share_slots
 from kinloop.compiler.plan.orders import Row
 from kinloop.compiler.plan.patterns import Laps, make_series
 from kinloop.compiler.plan.stage_types import LoopNode, Operand, Operation, Plan, Segment, Stage, Table
@@ -88,11 +88,15 @@ class Draft:
         else:
             self.pending.append((x, slot))
 
+    def lie_at(self, values: Sequence[Operand]) -> int | None:
+        """The first of the slots in which values lie side by side already; None if they do not."""
+        at = [self.home.get(x) if isinstance(x, int) else None for x in values]
+        return at[0] if at and at[0] is not None and at == list(range(at[0], at[0] + len(at))) else None
+
     def settle(self, values: Sequence[Operand]) -> int:
         """The first of the slots in which values lie side by side: where they do already, or will in time."""
-        at = [self.home.get(x) if isinstance(x, int) else None for x in values]
-        if at and at[0] is not None and at == list(range(at[0], at[0] + len(at))):
-            return at[0]
+        if (at := self.lie_at(values)) is not None:
+            return at
         key = tuple(values)
         if key not in self.settled:
             self.settled[key] = self.reserve(len(values))
@@ -122,9 +126,10 @@ class Draft:
         last |= last_uses(self.stages, self.operations)
         outputs = range(self.n_in, self.n_in + len(self.outputs))
         settled: dict[int, int] = {}
+        kept = outliving(self.stages, self.operations) if any(isinstance(x, Laps) for x in self.stages) else set()
         for stage in self.stages:
             if isinstance(stage, Laps):
-                settled |= self._records(stage, last)
+                settled |= self._records(stage, last, kept)
         # A value that is also an output can wait in its output slot, where laps do not look for it.
         seen = self._seen_by_laps()
         there = {v: self.stores[v][0] for v in last if v in self.stores and seen.isdisjoint(self._row(v))}
@@ -156,11 +161,20 @@ class Draft:
         made = {v for stage in self.stages if isinstance(stage, Laps) for row in stage.rows for v in row}
         return made.union(*(self.operations[v][1] for v in made))
 
-    def _records(self, laps: Laps, last: dict[int, int]) -> dict[int, int]:
-        """Slots for values that outlive their lap, side by side for each lap."""
+    def _records(self, laps: Laps, last: dict[int, int], kept: set[int]) -> dict[int, int]:
+        """Slots for values that outlive their lap, side by side for each lap.
+
+        Those that nothing but the next lap uses (not in `kept`) lie in two records, which laps take in turns.
+        """
         places = laps.waiting(last)
-        base = self.reserve(len(places) * len(laps.rows))
-        return {row[k]: base + n * len(places) + i for n, row in enumerate(laps.rows) for i, k in enumerate(places)}
+        home: dict[int, int] = {}
+        brief = [k for k in places if all(row[k] not in kept for row in laps.rows[:-2])]
+        lasting = [k for k in places if k not in brief]
+        for own, records in ((lasting, len(laps.rows)), (brief, min(2, len(laps.rows)))):
+            base = self.reserve(len(own) * records)
+            for n, row in enumerate(laps.rows):
+                home |= {row[k]: base + n % records * len(own) + i for i, k in enumerate(own)}
+        return home
 
     def _copied_later(self) -> dict[int, int]:
         """Stores that not all laps do become copies behind them; the values that wait for it, and until when."""

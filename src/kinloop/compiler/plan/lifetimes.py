@@ -24,6 +24,25 @@ def last_uses(stages: Sequence[Stage | Laps], operations: Mapping[int, Operation
     return last
 
 
+def outliving(stages: Sequence[Stage | Laps], operations: Mapping[int, Operation]) -> set[int]:
+    """The values of laps that something else than their own lap and the next one of the same series uses."""
+    lap: dict[int, int] = {}
+    number = 0
+    for stage in stages:
+        if isinstance(stage, Laps):
+            number += 2  # so that no lap is the next one of another series
+            for row in stage.rows:
+                number += 1
+                lap |= dict.fromkeys(row, number)
+    kept = {x for stage in stages if isinstance(stage, Segment) for x, _ in stage.copies if isinstance(x, int)}
+    for v, (_, args) in operations.items():
+        own = lap.get(v, 0)
+        for x in args:
+            if isinstance(x, int) and own - lap.get(x, own) not in (0, 1):
+                kept.add(x)
+    return kept
+
+
 def share_slots(
     stages: Sequence[Stage | Laps],
     last: Mapping[int, int],

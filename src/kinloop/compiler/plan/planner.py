@@ -108,11 +108,11 @@ def _add_barrier(draft: Draft, barriers: list[int], body: Callable[[LoopNode, Pl
     place = {x: i for i, x in enumerate(needed)}
     stages: list[Stage] = []
     if angles:
-        padded = -(-len(needed) // ANGLE_PAD) * ANGLE_PAD
-        stage = Angles(draft.reserve(padded), draft.reserve(padded), draft.reserve(padded), len(needed))
+        pad = -len(needed) % ANGLE_PAD
+        at = draft.lie_at(needed)  # where the pad is what follows them, whatever that is
+        at = draft.settle([*needed, *[0.0] * pad]) if at is None else at
+        stage = Angles(at, draft.reserve(len(needed) + pad), draft.reserve(len(needed) + pad), len(needed))
         stages.append(stage)
-        for i in range(padded):
-            draft.feed(needed[i] if i < len(needed) else 0.0, stage.at + i)
     homes: dict[int, tuple[int, ...]] = {}
     leaves = {k: draft.reserve(x.rounds * x.left) for k in barriers if (x := draft.loops.get(k)) is not None}
     for k in barriers:
@@ -215,15 +215,15 @@ def _singles(values: Iterable[int]) -> list[Row]:
 
 
 def _add_moves(draft: Draft) -> None:
-    """Copies of many slots that follow each other to others that do, as loops."""
+    """Copies of many slots that follow each other to others that do, as loops; outputs may lie elsewhere."""
     runs: list[list[tuple[Operand, int]]] = []
-    step = None
+    step, outputs = None, range(draft.n_in, draft.n_in + len(draft.outputs))
     for x, slot in draft.pending:
         following = isinstance(x, int) and bool(runs) and (draft.home[x] - slot, slot - 1) == step
         if not following:
             runs.append([])
         runs[-1].append((x, slot))
-        step = (draft.home[x] - slot, slot) if isinstance(x, int) else None
+        step = (draft.home[x] - slot, slot) if isinstance(x, int) and slot not in outputs else None
     draft.pending = [copy for run in runs if len(run) < MOVE for copy in run]
     for run in runs:
         x, slot = run[0]

@@ -57,12 +57,12 @@ def _interleave(code: Code, spans: Sequence[Span]) -> Integers:
     """Another order: laps of `spans`, and single operations between them, as soon as they can be done."""
     starts = _starts(len(code.names), spans)
     node = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    needed = np.where(code.args >= 0, node[code.args], -1)
+    needed = np.where(code.args >= 0, node[code.args], -1).tolist()
     labels: list[int] = []  # increasing along the new order
     after: list[int] = []  # the node that follows, -1 at the end
     end = first = -1
     for n, (a, b) in enumerate(pairwise(starts.tolist())):
-        others = {m for m in np.unique(needed[a:b]).tolist() if 0 <= m < n}
+        others = {m for arguments in needed[a:b] for m in arguments if 0 <= m < n}
         before = max(others, key=labels.__getitem__) if others else end
         following = after[before] if before >= 0 else first
         after.append(following)

@@ -58,7 +58,10 @@ def host() -> Target:
     triple = llvm.get_process_triple()
     arm = triple.startswith(("aarch64", "arm64"))
     versions = f"llvmlite {llvmlite.__version__} llvm {'.'.join(map(str, llvm.llvm_version_info))}"
-    return Target(triple, llvm.get_host_cpu_name(), flat, arm or "+fma," in flat + ",", register_bits(flat), versions)
+    cpu = llvm.get_host_cpu_name()
+    return Target(
+        triple, cpu, flat, arm or "+fma," in flat + ",", register_bits(flat), versions, cpu.startswith("znver")
+    )
 
 
 def register_bits(features: str) -> int:

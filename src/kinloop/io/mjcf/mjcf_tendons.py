@@ -6,6 +6,7 @@ from kinloop.io.mjcf.mjcf_actuators import joint_sum, site
 from kinloop.io.mjcf.mjcf_bodies import LinkFrames
 from kinloop.io.mjcf.mujoco_codes import (
     DAMPERS_DISABLED,
+    FRICTION_DISABLED,
     LIMITS_DISABLED,
     SPRINGS_DISABLED,
     WRAPS_PULLEY,
@@ -16,6 +17,9 @@ from kinloop.io.mjcf.mujoco_codes import (
 from kinloop.io.mjcf.safe_source import Places
 from kinloop.model import Frame, Pulley, Tendon, Wrap
 from kinloop.model.annotations import UNBOUNDED
+
+LEAST = 1e-4
+"""The least impedance of a limit, and of what it lacks of 1, as in MuJoCo."""
 
 
 def read_tendons(model: MjModel, frames: LinkFrames, places: Places) -> list[Tendon]:
@@ -37,7 +41,7 @@ def _tendon(model: MjModel, frames: LinkFrames, t: int, name: str) -> Tendon:
         0.0 if off & SPRINGS_DISABLED else float(model.tendon_stiffness[t]),
         0.0 if off & DAMPERS_DISABLED else float(model.tendon_damping[t]),
         (float(model.tendon_lengthspring[t, 0]), float(model.tendon_lengthspring[t, 1])),
-        (low, high), stiffness, damping,
+        (low, high), stiffness, damping, 0.0 if off & FRICTION_DISABLED else float(model.tendon_frictionloss[t]),
     )  # fmt: skip
 
 
@@ -60,16 +64,20 @@ def _path(model: MjModel, frames: LinkFrames, t: int) -> tuple[Frame | Wrap | Pu
 
 
 def _limit(model: MjModel, t: int) -> tuple[float, float]:
-    """Stiffness and damping with which a limit resists: those of the file's `solref` for the tendon's inertia.
+    """Stiffness and damping with which a limit resists: those of the file's `solref` and `solimp`.
 
-    A positive time constant T and damping ratio z are those of a spring of 1 / (T z)^2 and 2 / T per unit of inertia,
-    as stiff at full impedance d as MuJoCo makes it; negative ones are the stiffness and damping themselves.
+    With an impedance d MuJoCo asks for the acceleration a = (1 - d) a_0 - d (b v + d k r) along a tendon that is too
+    long by r, where a_0 is that without the limit. Divided by (1 - d), this is a spring d k and a damper b times
+    d / (1 - d) per unit of the tendon's inertia, and as much inertia, which is left out here: what hangs on a limit
+    hangs as deep. A positive time constant T and damping ratio z mean k = 1 / (d T z)^2 and b = 2 / (d T); negative
+    ones are k d^2 and b d.
     """
     first, second = (float(x) for x in model.tendon_solref_lim[t])
     most = float(model.body_subtreemass[0])  # where nothing moves along it in the reference position
     inertia = 1.0 / max(float(model.tendon_invweight0[t]), 1.0 / most) if most else 0.0
-    d = float(model.tendon_solimp_lim[t, 1])
+    d = min(max(float(model.tendon_solimp_lim[t, 1]), LEAST), 1.0 - LEAST)
+    inertia *= d / (1.0 - d)
     if first <= 0:
-        return inertia * -first / d**2, inertia * -second / d
+        return inertia * -first / d, inertia * -second / d
     time = max(first, 2.0 * float(model.opt.timestep))
-    return inertia / (d * time * second) ** 2, inertia * 2.0 / (d * time)
+    return inertia / (d * (time * second) ** 2), inertia * 2.0 / (d * time)
