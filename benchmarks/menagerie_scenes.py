@@ -48,7 +48,7 @@ MORE = {
     Status.UNSOLVED.name: (True, 20, "unsolved with 5 iterations: with 20"),
 }
 """Collisions and iterations for scenes that do not come to their end with the usual ones, and what is said of it."""
-TELLING = 0.1
+TELLING = 1.0
 """The part of a difference that `chance` makes up, at least, where it tells why they differ."""
 ALLOWED = 2.0
 """How far heights of free bodies, or places of bodies where none is free, may be from MuJoCo's [mm]."""
