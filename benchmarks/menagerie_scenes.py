@@ -4,16 +4,16 @@
 
 A scene is a file scene*.xml of a robot, or any file of a robot that has none. `Simulator(robot, dt, collisions=True,
 motors="model")` begins at its keyframe (home, or the last), or where the file draws it, and goes 1 s in steps of 0.5
-ms under the controls of the keyframe, or zeros. Where nothing can touch, `collisions` is left out; where a step has no
-room for all contacts or its impulses are not found, more of either is given, and said. MuJoCo begins at the same place
-with the same controls, integrated by "implicitfast", in two ways: *soft* with the same steps and the solref (0.004, 1)
-that these allow in place of the file's (limits of tendons keep theirs, as in kinloop); *hard* with steps and solref a
-quarter of that, solimp 0.999, elliptic cones with impratio 10 and no fluid, as near to rigid as it goes. Many
-keyframes have feet in the ground, and what is stiff is thrown out of there: `begin` is how deep. For the hard run both
-begin lifted by that, if something is free. Differences are of heights of free bodies, and of places of all bodies.
-`chance` is how far the hard run ends from itself if it begins 10 micrometres or microradians beside. Every scene runs
-in a process of its own, which ends after `--minutes`; results are kept as they come, and scenes that are there already
-are left alone.
+ms under the controls of the keyframe, or zeros. Where nothing can touch, `collisions` is left out, and motors that
+nobody models (muscles, adhesion) are left out in both; where a step has no room for all contacts or its impulses are
+not found, more of either is given, and said. MuJoCo begins at the same place with the same controls, integrated by
+"implicitfast", in two ways: *soft* with the same steps and the solref (0.004, 1) that these allow in place of the
+file's (limits of tendons keep theirs, as in kinloop); *hard* with steps and solref a quarter of that, solimp 0.999,
+elliptic cones with impratio 10 and no fluid, as near to rigid as it goes. Many keyframes have feet in the ground, and
+what is stiff is thrown out of there: `begin` is how deep. For the hard run both begin lifted by that, if something is
+free. Differences are of heights of free bodies, and of places of all bodies. `chance` is how far the hard run ends
+from itself if it begins 10 micrometres or microradians beside. Every scene runs in a process of its own, which ends
+after `--minutes`; results are kept as they come, and scenes that are there already are left alone.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from kinloop.errors import KinloopError, MethodError
 from kinloop.io import convert
 from kinloop.io.mjcf.mujoco_codes import MjModel
 from kinloop.sim import Collisions, Simulator, Status
+from kinloop.sim.actuators import make_drive
 from kinloop.sim.state import State
 
 FOLDER = "KINLOOP_MENAGERIE"
@@ -132,8 +133,13 @@ def begin(sim: Simulator, model: MjModel) -> tuple[State, np.ndarray]:
 
 
 def simulator(robot: kl.Robot, collisions: Collisions | bool = True, iterations: int = 5) -> Simulator:
-    """With contact of all shapes, and motors of the file; without what a scene has none of."""
+    """With contact of all shapes, and motors of the file; without what a scene has none of, or nobody models."""
     motors = "model" if robot.mechanism.actuators else None
+    try:
+        make_drive(robot.tree, motors)
+    except MethodError as error:
+        warnings.warn(f"without motors: {error}", stacklevel=2)
+        motors = None
     try:
         return Simulator(robot, DT, collisions=collisions, motors=motors, iterations=iterations)
     except MethodError as error:
@@ -157,15 +163,16 @@ def compared(out: Result, sim: Simulator, path: Path) -> None:
     """Run both, and write down what became of them."""
     import mujoco
 
-    model, robot = stiff_model(path), sim.robot
+    driven, robot = sim.drive.of_file, sim.robot
+    model = stiff_model(path, driven)
     free = model.jnt_bodyid[np.equal(model.jnt_type, mujoco.mjtJoint.mjJNT_FREE)]
     state, u = begin(sim, model)
-    given = u if sim.drive.of_file else np.zeros(model.nu), sim.activations(state)[0]
+    given = u if driven else np.zeros(model.nu), sim.activations(state)[0]
     qpos, end = (convert.to_mujoco(robot, model, q) for q in (state.q[0], simulated(out, sim, state, u)))
     ours = mujoco_places(model, end, *given, 0.0)
     out.begin = depth(model, qpos)
     out.soft_height, out.soft_place = _differences(ours, mujoco_places(model, qpos, *given), free)
-    model = hard_model(path)
+    model = hard_model(path, driven)
     if out.begin and len(free):
         qpos = lifted(model, qpos, out.begin)
         state = sim.state(convert.from_mujoco(robot, model, qpos), act=sim.activations(state))

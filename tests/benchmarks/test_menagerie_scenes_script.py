@@ -43,17 +43,17 @@ def test_a_ball_rests_where_mujoco_has_it(tmp_path):
 def test_results_are_kept_and_problems_named(tmp_path, monkeypatch, capsys):
     muscle = BALL.replace("<position joint='j' kp='20'/>", "<muscle joint='j' lengthrange='0 1'/>")
     muscle = muscle.replace("ctrl='0.4'", "")
-    there = folder(tmp_path, scene=BALL, scene_muscle=muscle, other=BALL)
+    bad = BALL.replace("size='0.05'", "size='0.05' friction='-1 0 0'")
+    there = folder(tmp_path, scene=BALL, scene_bad=bad, scene_muscle=muscle, other=BALL)
     monkeypatch.setenv(menagerie_scenes.FOLDER, str(there))
     monkeypatch.setattr(menagerie_scenes, "alone", lambda path, folder, minutes: menagerie_scenes.look_at(path, folder))
     asked = ["--results", str(tmp_path / "r.json"), "--table", str(tmp_path / "t.md"), "robot"]
     assert menagerie_scenes.main(asked) == 1
-    assert "2 scenes: 1 run, 1 within 2 mm of MuJoCo" in capsys.readouterr().out
+    assert "3 scenes: 2 run, 2 within 2 mm of MuJoCo" in capsys.readouterr().out
     kept = json.loads((tmp_path / "r.json").read_text())
-    assert (
-        set(kept) == {"robot/scene.xml", "robot/scene_muscle.xml"}
-        and "muscle" in kept["robot/scene_muscle.xml"]["problem"]
-    )
+    assert set(kept) == {f"robot/scene{x}.xml" for x in ("", "_bad", "_muscle")}
+    assert "must not be negative" in kept["robot/scene_bad.xml"]["problem"]
+    assert "without motors: actuator" in kept["robot/scene_muscle.xml"]["left_out"][0]
     assert (tmp_path / "t.md").read_text().splitlines()[2].startswith("| robot/scene.xml | RUNNING | 1 | ")
     monkeypatch.setattr(menagerie_scenes, "alone", None)
     assert menagerie_scenes.main(asked) == 1
@@ -76,8 +76,8 @@ def test_a_scene_begins_at_home_or_at_its_own_keyframe(tmp_path):
 
 
 def test_chance_explains_what_falls():
-    fallen = menagerie_scenes.Result("x", "RUNNING", soft_height=9.0, hard_height=7.0, chance=3.0)
-    assert "10 µm beside ends 3 mm beside" in fallen.explanation and "ends 3 mm" in fallen.cells()[-1]
+    fallen = menagerie_scenes.Result("x", "RUNNING", soft_height=9.0, hard_height=7.0, chance=8.0)
+    assert "10 µm beside ends 8 mm beside" in fallen.explanation and "ends 8 mm" in fallen.cells()[-1]
     fallen.chance = 0.1
     assert not fallen.explanation and not fallen.fits
 
