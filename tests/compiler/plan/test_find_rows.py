@@ -105,3 +105,12 @@ def test_rows_are_the_neighbours_that_do_the_same():
 def test_few_rows_are_left_alone():
     function = random_function(5, size=300)
     assert make_plan(function, True, large=1, one=True) == make_plan(function, True, large=1)
+
+
+def test_code_may_begin_with_a_row(monkeypatch):
+    monkeypatch.setattr(find_rows, "WORTH", 0.0)
+    function = sc.trace(lambda a, b: a[0] * b[:12], SIZES)
+    (segment,) = make_plan(function, True, 40, 1, one=True).stages
+    assert [len(row) for row in segment.rows] == [12]
+    a, b = np.linspace(1, 2, 40), np.linspace(-1, 1, 60)
+    assert compiled(function, True)(a, b).tobytes() == (a[0] * b[:12]).tobytes()
