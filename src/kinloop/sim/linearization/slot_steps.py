@@ -31,7 +31,6 @@ from kinloop.sim.linearization.active_set import (
     contact_missed,
     joint_missed,
     joint_mode,
-    joint_rows,
     turning_missed,
 )
 from kinloop.sim.linearization.directional import DirectionalStep
@@ -62,7 +61,7 @@ class KnownPairs(PairContact):
         x = self.impulses[:n].reshape(self.slots, self.rows)
         contacts = [self._row(m, t, bounce, gravity_of(tree.top), h) for m, t in zip(each, there, strict=True)]
         paths = joint_paths(self.joints, tree, s, q, v, v_free, drift, h)
-        joints = joint_rows(self.joints, paths, tree, s)
+        joints = [p.row(tree, s, bool(j.friction)) for j, p in zip(self.joints, paths, strict=True)]
         w = np.zeros(tree.nv)
         for (_, z, _), p in zip(contacts, x, strict=True):
             w = w + p @ z
@@ -82,7 +81,7 @@ class KnownPairs(PairContact):
             flying = sc.logical_and(flying, p[0] <= 0.0)
         for path in paths:
             flying = sc.logical_and(flying, path.inside)
-        return ended(tree, v, v_free, drift, factor * change, bounce, flying, np.zeros(self.memory_size), {}, h)
+        return ended(tree, v, v_free, drift, factor * change, bounce, flying, np.zeros(self.memory_size), {}, h, True)
 
     def _row(self, m: Measured, there: Any, bounce: Bounce, gravity: float, h: Any) -> tuple[ContactRow, Array, Array]:
         """A contact's row, all its lines z and their free velocities; nothing in a slot that is not filled."""
