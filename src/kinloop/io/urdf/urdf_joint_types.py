@@ -44,7 +44,7 @@ DRAKE_TYPES: Types = {
     "screw": lambda node: jt.Helical(_axis(node), attribute(node.need("drake:screw_thread_pitch"), "value") / math.tau),
     "universal": lambda node: jt.Universal((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)),
 }
-"""Types of Drake's own joints, `drake:joint`: a thread advances by its pitch in a turn, universal joints turn about x, y."""
+"""Types of `drake:joint`: a thread advances by its pitch in a turn, a universal joint turns about x, then y."""
 
 LOOP_TYPES: Types = {**TREE_TYPES, "hinge": TREE_TYPES["revolute"], "free": TREE_TYPES["floating"]}
 """Types of joints that close loops; Isaac and others have more words for them."""
