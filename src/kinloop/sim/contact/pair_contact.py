@@ -121,7 +121,7 @@ class PairContact(Contact):
             flying = sc.logical_and(flying, p.inside)
         kept = self._handed_on(begin, rows, stops, vain, sc.logical_and(jammed, carry[2]))
         records = self._records(tree.nv, rows, count, factor * forces, [factor * x for x in stops], found, near, h)
-        return ended(tree, v, v_free, drift, factor * change, bounce, flying, kept, records, h)
+        return ended(tree, v, v_free, drift, factor * change, bounce, flying, kept, records, h, True)
 
     def filled_slots(
         self, tree: ClusterTree, s: SmoothMotion, v: Array, v_free: Array, drift: Array, memory: Array, h: Any
