@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from kinloop import scalar as sc
+from kinloop.compiler import compile_function
 
 
 def _loop(x, when, until):
@@ -48,3 +49,31 @@ def test_a_branch_that_is_not_taken_has_no_part_in_a_derivative():
     f = sc.Function({"x": 1}, {"d": sc.jvp(out, x, [1.0])}, graph)
     with np.errstate(all="ignore"):
         assert f([0.25])[0] == 2.0
+
+
+@pytest.mark.parametrize("count", [None, 0.0, 2.0, 3.0])
+@pytest.mark.parametrize("cleared", [None, [0]])
+def test_the_derivative_of_a_loop_over_tables_is_that_of_its_rows(count, cleared):
+    """Carried, shared and tabled values move; rows that are left out leave nothing, and tables are read by an index."""
+    graph = sc.Graph()
+    x = graph.inputs("x", 4)
+    index = sc.where(x[3] > 0.0, 1.0, 0.0)
+
+    def body(carry, row, shared):
+        at = sc.take(np.array([shared[0], shared[1] * row[0]], dtype=object), shared[2])
+        new = carry[0] * sc.sin(row[0]) + at * row[1] * shared[3]
+        return [new, carry[1] + row[2]], [new * at, row[1] * carry[1]]
+
+    tables = [np.array([[x[0], x[1]], [x[1] * x[2], 2.0], [3.0, x[0]]], dtype=object), np.array([[1.0], [x[2]], [0.5]])]
+    shared = [[x[2], x[0] * x[1], index], [2.0]]
+    how_many = None if count is None else x[3] * 0.0 + count
+    carry, left = sc.scan(body, [x[0], 0.3], tables, shared, how_many, 0, cleared)
+    out = np.array([*carry, *(left.flat if cleared is None else left[:, 0])], dtype=object)
+    direction = [0.3, -1.0, 0.5, 0.7]
+    f = sc.Function({"x": 4}, {"x": out, "d": sc.rolled_jvp(out, x, direction)}, graph)
+    at, e = np.array([0.2, 0.4, 0.9, 0.6]), 1e-4
+    ends = [np.array(f(at + k * e * np.array(direction))[0]) for k in (2, 1, -1, -2)]
+    expected = (-ends[0] + 8 * ends[1] - 8 * ends[2] + ends[3]) / (12 * e)
+    assert np.allclose(f(at)[1], expected, rtol=1e-10, atol=1e-11)
+    kernel = compile_function(f, cache=False)
+    assert np.allclose(np.asarray(kernel(at)[1]), f(at)[1], rtol=1e-14, atol=1e-15)

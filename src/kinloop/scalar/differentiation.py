@@ -15,6 +15,7 @@ import numpy as np
 
 from kinloop.scalar import elementary as fn
 from kinloop.scalar.graph import Graph, reachable
+from kinloop.scalar.indexed import take
 from kinloop.scalar.symbol import Array, Symbol, binary_node, known
 
 Vector = Sequence[Any] | Array
@@ -67,7 +68,7 @@ def partials(s: Symbol) -> list[tuple[Symbol, Any]]:
     if s.op == "loop" or (s.op == "pick" and s.args[0].op == "loop"):
         raise ValueError("a rolled loop has no derivative of its own; call kinloop.scalar.unrolled first")
     if s.op == "table" or (s.op == "take" and any(x.op != "const" for x in s.args[0].args)):
-        raise ValueError("a table that is read by an index has no derivative unless all its entries are numbers")
+        raise ValueError("a table that is read by an index has no adjoint unless all its entries are numbers")
     rule = RULES.get(s.op)
     if rule is None:  # inputs, constants, truth values, floor, numbers of the nearest
         return []
@@ -81,7 +82,14 @@ def jvp(outputs: Array, inputs: Vector, directions: Vector) -> Array:
         if s.index in tangent or not any(a.index in tangent for a in s.args):
             continue
         total: Any = 0.0
-        if (chosen := choice(s)) is not None:
+        if s.op == "table":  # read by an index, its tangents are read by the same
+            tangent[s.index] = [tangent.get(a.index, 0.0) for a in s.args]
+            continue
+        if s.op == "take":
+            total = (
+                take(np.array(tangent[s.args[0].index], dtype=object), s.args[1]) if s.args[0].index in tangent else 0.0
+            )
+        elif (chosen := choice(s)) is not None:
             total = fn.where(chosen.condition, tangent.get(chosen.yes.index, 0.0), tangent.get(chosen.no.index, 0.0))
         else:
             for argument, slope in partials(s):

@@ -14,7 +14,7 @@ from kinloop.sim.contact.ground import Ground
 from kinloop.sim.contact.impact import Contact
 from kinloop.sim.contact.joint_stops import JointLimit, joint_limits
 from kinloop.sim.contact.pair_contact import PairContact
-from kinloop.sim.contact.room import with_room
+from kinloop.sim.contact.room import usual_poses, with_room
 from kinloop.sim.contact.scene import Collisions, make_scene
 from kinloop.sim.integrators import INTEGRATORS
 from kinloop.sim.integrators.integrator import Integrator
@@ -56,7 +56,7 @@ class Asked(NamedTuple):
             names = listed([c.name for c in candidates if not can_move(self.robot.tree, c.body)])
             warnings.warn(f"contacts on bodies that cannot move are left out: {names}", stacklevel=LEVEL)
         if joints and not self.method.has_contact:
-            names = listed([self.robot.tree.top.coordinates[j.dof] for j in joints])
+            names = listed([j.name(self.robot.tree.top) for j in joints])
             warnings.warn(
                 f"integrator {name!r} ignores the stops and the dry friction of {names}; "
                 f"integrator={self._able} minds them, limits=False says that they are not meant",
@@ -73,7 +73,16 @@ class Asked(NamedTuple):
             raise MethodError("give either contacts=, points that touch a ground, or collisions=, all shapes, not both")
         options = asked if isinstance(asked, Collisions) else Collisions()
         scene = with_room(self.robot, make_scene(self.robot, options, self.ground))
-        return PairContact(self.robot.tree, scene, self._joints, self.iterations)
+        usual = usual_poses(self.robot, scene) if scene.searched else []
+        return PairContact(self.robot.tree, scene, self._joints, self.iterations, usual)
+
+
+def check_named(ground: str) -> None:
+    """Refuse a ground by another name than "model"."""
+    if ground != "model":
+        raise MethodError(
+            f"ground {ground!r} is not 'model', the world of the model; give that, a Plane or HeightField"
+        )
 
 
 def listed(names: Sequence[str]) -> str:

@@ -171,9 +171,6 @@ def test_what_does_not_go_together_is_refused_by_name():
         kl.Simulator(robot, ground=Plane(), collisions=True, contacts=["b0"])
     with pytest.raises(MethodError, match="collisions need integrator="):
         kl.Simulator(robot, ground=Plane(), collisions=True, integrator="rk4")
-    with pytest.raises(MethodError, match="no derivatives"):
-        sim = kl.Simulator(robot, ground=Plane(), collisions=True)
-        sim.linearize(sim.state())
 
 
 def test_forces_of_users_push_bodies_that_collide():

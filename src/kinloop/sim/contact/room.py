@@ -17,6 +17,7 @@ from kinloop.robot import Robot
 from kinloop.scalar import Array
 from kinloop.sim.contact.near_pairs import near_points, nearness
 from kinloop.sim.contact.scene import USUAL, Scene
+from kinloop.spatial import Transform
 
 NEAR = 0.005
 """What is nearer than this counts [m]: how far things come in a step of 1 ms at 5 m/s."""
@@ -47,10 +48,19 @@ def _configurations(robot: Robot) -> Iterator[Array]:
             yield np.asarray(frame.q, dtype=float)
 
 
+def usual_poses(robot: Robot, scene: Scene) -> list[list[Transform]]:
+    """Poses of all shapes at the neutral configuration and at keyframes."""
+    return [_poses(robot, scene, q) for q in _configurations(robot)]
+
+
+def _poses(robot: Robot, scene: Scene, q: Array) -> list[Transform]:
+    bodies = world_poses(robot.tree.top, q)
+    return [bodies[s.body].then(s.placement) if s.body >= 0 else s.placement for s in scene.shapes]
+
+
 def _counts(robot: Robot, scene: Scene, q: Array) -> tuple[int, int]:
     """Points that are near, and the most pairs of one kind that are."""
-    bodies = world_poses(robot.tree.top, q)
-    poses = [bodies[s.body].then(s.placement) if s.body >= 0 else s.placement for s in scene.shapes]
+    poses = _poses(robot, scene, q)
     still = [0.0] * len(poses)
     near = [
         tuple(pair for pair in c.pairs if nearness(scene.shapes, poses, still, pair, 1.0, NEAR) < 0.0)

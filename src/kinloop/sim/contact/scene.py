@@ -19,11 +19,14 @@ from kinloop.model import ContactPair, Geometry, Surface, Topology
 from kinloop.robot import Robot
 from kinloop.sim.contact.candidates import can_move
 from kinloop.sim.contact.ground import Ground
-from kinloop.sim.contact.scene_shapes import WORLD, Shape, ground_shape, listed_shapes, with_hulls
+from kinloop.sim.contact.scene_shapes import WORLD, Shape, ground_shape, is_large, listed_shapes, with_hulls
 from kinloop.sim.contact.shapes import FORMULAS
 
 CONVEX = {"sphere", "capsule", "box", "cylinder", "ellipsoid", "mesh"}
 """Kinds of which any two that have no formula are searched for (`searched_pairs`)."""
+
+FIELDS = ("heightfield", "terrain")
+"""Kinds over which any convex one is searched for."""
 
 USUAL = 16
 """Contacts, and pairs of shapes of the same two kinds, that there is room for besides those of a robot at rest."""
@@ -142,7 +145,8 @@ def make_scene(robot: Robot, options: Collisions, ground: Ground | None) -> Scen
     found: dict[Any, list[Touching]] = {}
     for pair in allowed:
         kinds = shapes[pair.a].kind, shapes[pair.b].kind
-        if kinds not in FORMULAS and (kinds[::-1] in FORMULAS or kinds[0] > kinds[1]):
+        turned = kinds[::-1] in FORMULAS or kinds[0] in FIELDS or (kinds[1] not in FIELDS and kinds[0] > kinds[1])
+        if kinds not in FORMULAS and turned:
             kinds, pair = (kinds[1], kinds[0]), pair.exchanged()
         way = "nothing" if {pair.a, pair.b} & bare else _way(shapes, pair)
         found.setdefault((way, *kinds, pair.b if kinds[1] == "heightfield" else WORLD), []).append(pair)
@@ -167,9 +171,9 @@ def _all_shapes(robot: Robot, options: Collisions, ground: Ground | None) -> tup
 def _way(shapes: list[Shape], pair: Touching) -> str:
     """How a pair is computed: by a formula, by a search, or by nothing."""
     a, b = shapes[pair.a], shapes[pair.b]
-    if (a.kind, b.kind) in FORMULAS:
+    if (a.kind, b.kind) in FORMULAS and not (b.kind == "heightfield" and is_large(a, b)):
         return "formula"
-    return "search" if {a.kind, b.kind} <= CONVEX else "nothing"
+    return "search" if a.kind in CONVEX and b.kind in (*CONVEX, *FIELDS) else "nothing"
 
 
 def _allowed(robot: Robot, shapes: list[Shape], options: Collisions) -> list[Touching]:
@@ -200,10 +204,15 @@ def _allowed(robot: Robot, shapes: list[Shape], options: Collisions) -> list[Tou
 
 
 def _carriers(top: Topology) -> dict[int, tuple[int, int]]:
-    """For every body and the world the one that it is fixed to, or itself, and the one that carries that."""
+    """For every body and the world the one that it is fixed to, or itself, and the one that carries that.
+
+    Bodies without mass and shapes between the joints of one link carry nothing themselves.
+    """
     found = {WORLD: (WORLD, WORLD)}
     for i, parent in enumerate(top.parent):
-        found[i] = found[parent] if top.types[i].nv == 0 else (i, found[parent][0])
+        body = top.mechanism.bodies[parent]
+        between = parent >= 0 and not body.mass and not body.geometry and top.types[parent].nv > 0
+        found[i] = found[parent] if top.types[i].nv == 0 else (i, found[parent][1 if between else 0])
     return found
 
 

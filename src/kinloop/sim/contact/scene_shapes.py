@@ -112,6 +112,16 @@ def with_hulls(shapes: Sequence[Shape], meshes: dict[int, Geometry]) -> list[Sha
     return out
 
 
+def is_large(a: Shape, field: Shape) -> bool:
+    """Whether a sphere or capsule is too large for the formula over a height field, which looks at the nearest cells.
+
+    Of a capsule it looks at both ends: what is between them must be short.
+    """
+    rows, columns = field.data.heights.shape
+    cell = min(field.size[0] / (columns - 1), field.size[1] / (rows - 1))
+    return a.size[0] > 0.5 * cell or (a.kind == "capsule" and a.size[1] > 0.25 * cell)
+
+
 def ground_shape(ground: Ground) -> Shape:
     """A ground as a shape of the world that touches everything."""
     surface = Surface(friction=(float(ground.friction), 0.0, 0.0), contype=-1, conaffinity=-1)

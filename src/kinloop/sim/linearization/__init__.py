@@ -5,6 +5,7 @@
 - `active_set`: which laws of contact hold as equations at a solution, and these equations.
 - `soft_elimination`: linear systems whose rows may depend on each other.
 - `directional`: the derivative along a direction by the graph of the step: every integrator and loop.
+- `slot_steps`, `slot_slopes`: the same of steps with contact between bodies, by a kernel and a small matrix.
 - `recursive`: A and B by recursions on the tree, for robots without bending loops.
 - `traced`: what differentiates graphs, called with numbers.
 - `rollout_gradient`: the gradient of a cost of a whole rollout.

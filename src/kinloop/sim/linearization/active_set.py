@@ -30,7 +30,6 @@ from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
 from kinloop.sim.contact.contact_block import TINY
 from kinloop.sim.contact.joint_stops import JointLimit, JointPath
-from kinloop.sim.contact.propagation import Propagated, softened
 from kinloop.sim.contact.row_steps import ContactRow, JointRow
 from kinloop.sim.contact.solver import Impulses
 from kinloop.sim.linearization.soft_elimination import Elimination
@@ -136,20 +135,10 @@ class Equations:
         U, n = self.velocities(x), 3 * len(self.contacts)
         out: list[Any] = []
         for k, (row, chosen) in enumerate(zip(self.contacts, self.chosen, strict=True)):
-            here, size = slice(3 * k, 3 * k + 3), self.A[3 * k, 3 * k]
-            velocity, p = row.u + U[here], x[here]
-            slip, rest = _tangents(row, velocity[1:], p[1:])
-            unit, _ = _direction(slip)
-            out.append(sc.where(chosen.presses, velocity[0] - row.mobility.lift(row.b), size * p[0]))
-            for t in range(2):
-                slide = size * (p[1 + t] + (row.friction * p[0]) * unit[t])
-                pressing = sc.where(chosen.slides, slide, slip[t] + size * rest[t])
-                out.append(sc.where(chosen.presses, pressing, size * p[1 + t]))
+            here = slice(3 * k, 3 * k + 3)
+            out += contact_missed(row, chosen, row.u + U[here], x[here], self.A[3 * k, 3 * k])
         for k, (joint, mode) in enumerate(zip(self.joints, self.modes, strict=True)):
-            size, p = self.A[n + k, n + k] + TINY, x[n + k]
-            used = joint.dry * sc.where(p < 0.0, -1.0, sc.where(p > 0.0, 1.0, 0.0))
-            held = joint.u + U[n + k] - joint_target(joint, mode)
-            out.append(sc.where(mode > 0.5, held, size * (p - used)))
+            out.append(joint_missed(joint, mode, joint.u + U[n + k], x[n + k], self.A[n + k, n + k] + TINY))
         return np.array(out)
 
     def local(self, x: Array) -> list[Local]:
@@ -189,10 +178,7 @@ class ActiveSet:
         self, joints: list[JointLimit], paths: list[JointPath], tree: ClusterTree, s: SmoothMotion,
         contacts: list[ContactRow], touching: Any, rounds: int, start: Array,
     ) -> tuple[Impulses, list[Any]]:  # fmt: skip
-        n, rows = 3 * len(contacts), []
-        for joint, path in zip(joints, paths, strict=True):
-            z, at = softened(s.soft, tree.nv, *Propagated.joint(tree, s.kin, s.art, joint.dof).row())
-            rows.append(JointRow(z[0], at, *path, bool(joint.friction)))
+        n, rows = 3 * len(contacts), [p.row(tree, s, bool(j.friction)) for j, p in zip(joints, paths, strict=True)]
         chosen = [contact_choice(row, self.given[3 * k : 3 * k + 3]) for k, row in enumerate(contacts)]
         modes = [joint_mode(row, x, row.rubs) for row, x in zip(rows, self.given[n:], strict=True)]
         self.equations = Propagations(contacts, rows, chosen, modes, tree.nv)
@@ -216,6 +202,24 @@ class Propagations(Equations):
     def velocities(self, x: Array) -> Array:
         moved: Array = self.Z @ (self.Z.T @ x)
         return moved
+
+
+def contact_missed(row: ContactRow, chosen: Chosen, velocity: Array, p: Array, size: Any) -> list[Any]:
+    """F of a contact with these velocities and the impulse p; `size` is that of its own slope."""
+    slip, rest = _tangents(row, velocity[1:], p[1:])
+    unit, _ = _direction(slip)
+    out = [sc.where(chosen.presses, velocity[0] - row.mobility.lift(row.b), size * p[0])]
+    for t in range(2):
+        slide = size * (p[1 + t] + (row.friction * p[0]) * unit[t])
+        pressing = sc.where(chosen.slides, slide, slip[t] + size * rest[t])
+        out.append(sc.where(chosen.presses, pressing, size * p[1 + t]))
+    return out
+
+
+def joint_missed(row: JointRow, mode: Any, velocity: Any, p: Any, size: Any) -> Any:
+    """F of a joint with this velocity and the impulse p; `size` is that of its own slope."""
+    used = row.dry * sc.where(p < 0.0, -1.0, sc.where(p > 0.0, 1.0, 0.0))
+    return sc.where(mode > 0.5, velocity - joint_target(row, mode), size * (p - used))
 
 
 def joint_target(row: JointRow | JointPath, mode: Any) -> Any:
@@ -249,6 +253,20 @@ def _tangents(row: ContactRow, U: Array, p: Array) -> tuple[Array, Array]:
         return U, np.zeros(2)
     free = row.mobility.free
     return free @ U, p - free @ p
+
+
+def turning_missed(rate: Array, p: Array, limit: Any, presses: Any, size: Any) -> list[Any]:
+    """F of torques p (1 or 2,) about axes of a contact that turns at the `rate` about them, with a limit of their own.
+
+    Torques stick or slide by themselves: neither weakens the other, or sliding friction.
+    """
+    length, most = sc.sqrt(rate @ rate) + TINY, (1.0 - EDGE) * limit
+    slides = sc.logical_not(p @ p < most * most)
+    out = []
+    for x, u in zip(p, rate, strict=True):
+        pressing = sc.where(slides, size * (x + limit * (u / length)), u)
+        out.append(sc.where(presses, pressing, size * x))
+    return out
 
 
 def _direction(slip: Array) -> tuple[Array, Any]:

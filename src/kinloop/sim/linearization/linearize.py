@@ -16,9 +16,13 @@ import numpy as np
 from kinloop.errors import MethodError
 from kinloop.model.parameters import parameter_value
 from kinloop.scalar import Array
+from kinloop.sim.contact.pair_contact import PairContact
+from kinloop.sim.contact.scene import named_pairs
 from kinloop.sim.engine import Engine
 from kinloop.sim.linearization.directional import DirectionalStep
 from kinloop.sim.linearization.recursive import RecursiveStep, serves
+from kinloop.sim.linearization.slot_slopes import SlotSlopes
+from kinloop.sim.linearization.slot_steps import SlotStep
 from kinloop.sim.linearization.traced import Traced
 from kinloop.sim.state import RUNNING, State
 from kinloop.sim.stepper import StepMethod
@@ -80,11 +84,11 @@ class Linearizer:
             names = ", ".join(repr(engine.system.drive.motors[k].joint) for k in engine.system.drive.states)
             raise MethodError(f"steps with activations have no derivatives ({names}); give motors=[...]")
         self.engine, self.method = engine, method
-        if engine.system.contact and engine.system.contact.crowds:
-            raise MethodError(
-                "steps with contact between bodies (collisions=...) have no derivatives; linearize takes contact of "
-                "points with a ground (contacts=...)"
-            )
+        contact = engine.system.contact
+        self.pairs = contact if isinstance(contact, PairContact) else None
+        if self.pairs and self.pairs.search:
+            names = named_pairs(self.pairs.scene.shapes, self.pairs.scene.searched)
+            raise MethodError(f"steps whose contacts are searched for between them have no derivatives: {names}")
         self._directional: dict[tuple[str, ...], Any] = {}
         self.recursive_serves = serves(engine.robot.tree, engine.system, method)
 
@@ -97,7 +101,8 @@ class Linearizer:
     def directional(self, parameters: tuple[str, ...] = ()) -> Any:
         """The kernel of `directional`, with some parameters of the robot open."""
         if parameters not in self._directional:
-            step = DirectionalStep(self.engine.robot.tree, self.engine.system, self.method, parameters)
+            kind = SlotStep if self.pairs else DirectionalStep
+            step = kind(self.engine.robot.tree, self.engine.system, self.method, parameters)
             name = "_".join(["directional_step", *parameters])
             self._directional[parameters] = self.engine.kernel(name, Traced(step, step.inputs()), step.inputs())
         return self._directional[parameters]
@@ -122,8 +127,12 @@ class Linearizer:
     ) -> Linearization:
         """The derivatives of steps of length dt from (q, v) at times t (B,) under u (B, nu) to the states `after`."""
         contact, nv = self.engine.system.contact, self.engine.robot.nv
-        impulses = self._impulses(after)
-        if method == "recursive":
+        impulses = self._impulses(after) if not self.pairs else np.zeros((len(q), 0))
+        if self.pairs:
+            directions = Directions.of_state(nv, u.shape[1])
+            change, missed, contacts, joints = self._slots(directions, (), q, v, u, t, after, dt)
+            A, B = change[..., : 2 * nv], change[..., 2 * nv :]
+        elif method == "recursive":
             given = (q, v, u, impulses, np.full((len(q), 1), dt))
             A, B, missed, contacts, joints = self.recursive(*given, threads=threads)
         else:
@@ -135,7 +144,7 @@ class Linearizer:
             lost = lost | (after.memory[:, -1] > 0.0)  # impulses were looked for in vain
         if lost.any():
             A, B = (np.where(lost[:, None, None], np.nan, x) for x in (A, B))
-        names = tuple(self.engine.tree.top.coordinates[j.dof] for j in contact.joints) if contact else ()
+        names = tuple(j.name(self.engine.tree.top) for j in contact.joints) if contact else ()
         touching, stopped = (np.asarray(x).astype(int) for x in (contacts, joints))
         return Linearization(A, B, touching, stopped, names, np.asarray(missed)[:, 0], after)
 
@@ -148,7 +157,21 @@ class Linearizer:
             raise MethodError("derivatives by parameters need motors on single coordinates; give motors=[...]")
         values = np.concatenate([parameter_value(self.engine.robot.tree.top, name) for name in names])
         directions = Directions.of_parameters(v.shape[1], u.shape[1], len(values))
+        if self.pairs:
+            return self._slots(directions, names, q, v, u, t, after, dt, values)[0]
         return self._along(directions, names, q, v, u, t, self._impulses(after), dt, threads, values)[0]
+
+    def _slots(
+        self, directions: Directions, names: tuple[str, ...], q: Array, v: Array, u: Array, t: Array, after: State,
+        dt: float, values: Array | None = None,
+    ) -> tuple[Array, Array, Array, Array]:  # fmt: skip
+        """The same as `_along`, of steps with contact between bodies."""
+        assert self.pairs is not None, "slots belong to contact between bodies"
+        p = np.tile(np.zeros(0) if values is None else values, (len(q), 1))
+        given = {"q": q, "v": v, "u": u, "h": np.full((len(q), 1), dt), "p": p, "clock": t[:, None]}
+        slopes = SlotSlopes(self.directional(names), self.pairs, given, after.memory)
+        change, missed = slopes.along(directions._asdict())
+        return change, missed[:, None], slopes.at.contacts, slopes.at.joints
 
     def _impulses(self, after: State) -> Array:
         """The solution of the contact problem of a step to `after`: what the next one would begin with."""

@@ -53,14 +53,14 @@ from kinloop.sim.turning_axes import free_bodies, transport
 def serves(tree: ClusterTree, system: System, method: StepMethod) -> bool:
     """Whether this way serves: the semi-implicit step, no loop that bends or user's force, contacts that move freely.
 
-    Besides no restitution, stops and dry friction on independent coordinates only, and forces at joints that depend on
-    the motion of their own coordinate alone.
+    Besides no contact between bodies, no restitution, stops and dry friction on independent coordinates only, and
+    forces at joints that depend on the motion of their own coordinate alone.
     """
     if not isinstance(method, SemiImplicit) or system.bends or system.outside or not system.drive.is_plain:
         return False
     contact = system.contact
-    if contact is None:
-        return True
+    if contact is None or contact.crowds:
+        return contact is None
     free, alone = set(free_bodies(tree)), set(tree.independent_dofs)
     floats = all(not free.isdisjoint(tree.top.support(c.body)) for c in contact.candidates)
     inelastic = contact.ground is None or not contact.ground.restitution
@@ -144,7 +144,7 @@ class _Step:
         for j, p in zip(self.contact.joints, impulses, strict=True):
             k = tree.independent_dofs.index(j.dof)
             x = self.middle[j.place] - 0.5 * h * self.rates[j.dof] if j.place >= 0 else 0.0
-            paths.append(JointPath(free[k], *j.bounds(x, h), j.friction * h))
+            paths.append(JointPath(free[k], *j.bounds(x, h), j.friction * h, {j.dof: 1.0}))
             modes.append(joint_mode(paths[-1], p, bool(j.friction)))
             target, held = joint_target(paths[-1], modes[-1]), modes[-1] > 0.5
             loose[k], given[k] = sc.where(held, 0.0, 1.0), sc.where(held, target - self.moved[k], 0.0)

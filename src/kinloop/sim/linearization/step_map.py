@@ -31,9 +31,11 @@ class Step(NamedTuple):
     active: ActiveSet | None
 
 
-def fresh_step(system: System, method: StepMethod, q: Array, qd: Array, u: Array, impulses: Array, h: float) -> Step:
-    """One step from a state without memory, with the solution `impulses` of its contact problem known."""
-    active = ActiveSet(impulses) if system.contact else None
+def fresh_step(
+    system: System, method: StepMethod, q: Array, qd: Array, u: Array, impulses: Array | None, h: float
+) -> Step:
+    """One step from a state without memory, with the solution `impulses` of its contact problem known, if given."""
+    active = ActiveSet(impulses) if system.contact and impulses is not None else None
     if system.contact and active:
         system = replace(system, contact=system.contact.solved_by(active))
     memory = np.zeros(method.memory_size(system))

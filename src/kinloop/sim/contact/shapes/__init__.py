@@ -9,6 +9,7 @@
 - `height_fields`: spheres and capsules over height fields.
 - `convex`: convex shapes by numbers: hulls of meshes, where lines leave a shape.
 - `convex_pairs`: pairs of convex shapes without a formula, through `coal`.
+- `over_fields`: convex shapes over height fields, triangle by triangle.
 - `outlines`: polygons in a plane, and what two of them share.
 - `pairs`: the table of all pairs.
 """

@@ -163,6 +163,13 @@ class ConvexShape:
         reach = points @ n
         return np.asarray(points[reach >= reach.max() - tolerance])
 
+    def end(self, n: Array, tolerance: float) -> Array:
+        """`face`, of round shapes too: the one point that they have furthest along n."""
+        if self.flat:
+            return self.face(n, tolerance)
+        far = self.half * n
+        return np.asarray(self.half * far / max(np.linalg.norm(far), 1e-300))[None]
+
     def way_out(self, x: Array, n: Array) -> Array:
         """How far points x (m, 3) are from where lines along n leave the shape, all in its frame [m].
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -50,6 +50,16 @@ ANYWHERE, NO_SUPPORT = np.array([1.0, 0.0, 0.0]), np.zeros(2, dtype=np.int32)
 DIAGONALS = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
 
 
+class Surrounding(Protocol):
+    """What is not convex and knows itself where it is next to a convex shape: the second of a pair."""
+
+    middle: Array
+    half: Array
+
+    def proximities(self, a: ConvexShape, poses: tuple[Array, ...], reach: float) -> list[Proximity]:
+        """Proximities of a shape a and this one at poses (R_a, p_a, R_b, p_b), none beyond `reach` [m]."""
+
+
 class ConvexPairs:
     """Pairs (i, j) of shapes that may touch. A gap of more than `margin` [m] is not looked for.
 
@@ -60,7 +70,9 @@ class ConvexPairs:
     points = 4
     """Proximities that a pair has at most."""
 
-    def __init__(self, shapes: Sequence[ConvexShape], pairs: Sequence[tuple[int, int]], margin: float = 0.02) -> None:
+    def __init__(
+        self, shapes: Sequence[ConvexShape | Surrounding], pairs: Sequence[tuple[int, int]], margin: float = 0.02
+    ) -> None:
         self.shapes, self.margin = list(shapes), float(margin)
         self.pairs = np.asarray(pairs, dtype=int).reshape(-1, 2)
         if len(self.pairs) and not (self.pairs.min() >= 0 and self.pairs.max() < len(self.shapes)):
@@ -89,7 +101,8 @@ class ConvexPairs:
     def contact(self, k: int, R: Array, p: Array, reach: float) -> list[Proximity]:
         """Proximities of pair k, none where it is further apart than `reach` [m]."""
         i, j = self.pairs[k]
-        return proximities_of(self.shapes[i], self.shapes[j], (R[i], p[i], R[j], p[j]), reach)
+        a, b, poses = self.shapes[i], self.shapes[j], (R[i], p[i], R[j], p[j])
+        return proximities_of(a, b, poses, reach) if isinstance(b, ConvexShape) else b.proximities(a, poses, reach)
 
 
 def proximities_of(a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...], reach: float) -> list[Proximity]:
@@ -184,7 +197,7 @@ def _patch(a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...], nearest: Pr
     below_a, above_b = a.way_out((x - p_a) @ R_a, -n @ R_a), b.way_out((x - p_b) @ R_b, n @ R_b)
     gap = np.maximum(-below_a - above_b, nearest.gap)
     found = [Proximity(g, y, n) for g, y in zip(gap.tolist(), x + 0.5 * (above_b - below_a)[:, None] * n, strict=True)]
-    chosen = _furthest(outline)
+    chosen = furthest_along_diagonals(outline)
     corners = [found[k] for k in chosen]
     lowest = int(np.argmin(gap[chosen]))
     if corners[lowest].gap > nearest.gap + LOST:
@@ -202,7 +215,7 @@ def _across(R: Array, n: Array) -> Array:
     return np.array([t, cross(n, t)])
 
 
-def _furthest(x: Array) -> list[int]:
+def furthest_along_diagonals(x: Array) -> list[int]:
     """Numbers of the points (m, 2) furthest along the diagonals, each place once."""
     out: list[int] = []
     for k in np.argmax(DIAGONALS @ x.T, axis=1).tolist():

@@ -39,6 +39,12 @@ def _left_of(a: list[float], b: list[float], x: list[float]) -> float:
     return (d_x * (x[1] - a[1]) - d_y * (x[0] - a[0])) / length
 
 
+def inside(window: Array, x: Array) -> bool:
+    """Whether a point (2,) is in a polygon (n, 2), counterclockwise."""
+    corners, point = window.tolist(), x.tolist()
+    return all(_left_of(corners[k - 1], corners[k], point) >= -THIN for k in range(len(corners)))
+
+
 def overlap(a: Array, b: Array) -> Array:
     """Corners (m, 2) of what the hulls of two sets of points (n, 2) share.
 
