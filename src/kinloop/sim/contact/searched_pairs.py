@@ -21,6 +21,10 @@ from kinloop.sim.contact.shapes.convex_pairs import ConvexPairs
 from kinloop.sim.contact.shapes.over_fields import Field
 
 
+AT_ONCE = 256
+"""Rows whose boxes are compared together, which keeps arrays small."""
+
+
 class SearchedPairs:
     """The searched pairs of a scene."""
 
@@ -47,6 +51,9 @@ class SearchedPairs:
 
         Rows that are not `wanted` (B,) are not looked at.
         """
+        if len(shapes) > AT_ONCE:
+            parts = (slice(k, k + AT_ONCE) for k in range(0, len(shapes), AT_ONCE))
+            return np.concatenate([self.points(shapes[k], h, wanted[k]) for k in parts])
         p, R, speed = shapes[..., :3], shapes[..., 3:12].reshape(*shapes.shape[:2], 3, 3), shapes[..., 12]
         i, j = self.pairs.pairs.T
         reach = h * (NEARBY + speed[:, i] + speed[:, j]) + self.margins
