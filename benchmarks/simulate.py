@@ -63,7 +63,7 @@ class Ours:
 class MuJoCo:
     """The same model in MuJoCo, settled from its keyframe."""
 
-    def __init__(self, path: Path, gains: list[float] | None = None) -> None:
+    def __init__(self, path: Path, gains: list[float] | None = None, settle: int = SETTLE) -> None:
         import mujoco
 
         self.mujoco, self.model = mujoco, mujoco.MjModel.from_xml_path(str(path))
@@ -71,7 +71,7 @@ class MuJoCo:
         self.data = mujoco.MjData(self.model)
         mujoco.mj_resetDataKeyframe(self.model, self.data, 0)
         self.data.ctrl[:] = self.model.key_ctrl[0] if gains is None else self._servos(gains)
-        mujoco.mj_step(self.model, self.data, SETTLE)
+        mujoco.mj_step(self.model, self.data, settle)
         self.kind = mujoco.mjtState.mjSTATE_INTEGRATION
         self.settled = np.zeros(mujoco.mj_stateSize(self.model, self.kind))
         mujoco.mj_getState(self.model, self.data, self.settled, self.kind)

@@ -26,6 +26,20 @@ def test_sim_prints_figures_and_writes_arrays_and_a_page(run, tmp_path, rows):
     assert "four_bar" in (tmp_path / "sim.html").read_text(encoding="utf-8")
 
 
+def test_all_shapes_of_a_scene_touch(summary, tmp_path):
+    scene = tmp_path / "scene.xml"
+    box = '<geom type="box" size=".3 .3 .1" pos="0 0 .1"/>'
+    ball = '<body pos="0 0 .35"><freejoint/><geom type="sphere" size=".1" mass="2"/></body>'
+    scene.write_text(f'<mujoco><worldbody><geom type="plane" size="0 0 1"/>{box}{ball}</worldbody></mujoco>')
+    lines = summary(scene, "--collisions", "--height", "0.25", "--time", "0.5", "--out", tmp_path)
+    last = float(lines["contact force, most and last"][0].split(", ")[1])
+    assert last == pytest.approx(2 * 9.81, abs=0.1)
+    found = kl.sim.load(tmp_path / "sim.npz")
+    assert found.q[-1, 2] == pytest.approx(0.3, abs=1e-5)
+    page = (tmp_path / "sim.html").read_text(encoding="utf-8")
+    assert "contact force at most" in page
+
+
 def test_sim_of_a_batch_starts_every_row_differently(run, tmp_path, rows):
     path = tmp_path / "rows.npz"
     status, out, _ = run(

@@ -8,9 +8,13 @@ import pytest
 import kinloop as kl
 from kinloop import scalar as sc
 from kinloop import viewer
+from kinloop.model import Geometry
 from kinloop.sim import HeightField, Plane
-from kinloop.spatial.rotation import quaternion_rotation
+from kinloop.spatial import Transform
+from kinloop.spatial.rotation import axis_rotation, quaternion_rotation
 from kinloop.viewer.draw_ground import as_ground, draw_ground, round_step, samples, triangles
+from kinloop.viewer.robot_look import look
+from kinloop.viewer.viser_scene import Scene
 
 from . import browser
 from .recorded_page import messages, nodes
@@ -53,6 +57,26 @@ def test_level_ground_has_its_lines_at_round_coordinates():
     np.testing.assert_allclose(named["wxyz"], (1, 0, 0, 0))
     np.testing.assert_allclose(np.mod(named["position"][:2], named["section_size"]), 0, atol=1e-9)
     assert named["position"][2] == pytest.approx(0.7, abs=1e-2)
+
+
+def test_where_nothing_is_said_the_ground_is_the_first_plane_of_the_world():
+    tilted = Geometry("plane", (0.0, 0.0), placement=Transform(axis_rotation((0, 1, 0), 0.3), np.array([0.0, 0, 0.5])))
+    plane = as_ground(None, 7.0, (Geometry("box", (1.0, 1.0, 1.0)), tilted))
+    np.testing.assert_allclose(plane.normal, (np.sin(0.3), 0, np.cos(0.3)), atol=1e-12)
+    assert plane.height == pytest.approx(0.5 * np.cos(0.3))
+    assert as_ground(0.1, 7.0, (tilted,)).height == 0.1
+
+
+def test_shapes_of_the_world_are_drawn_where_they_are(tmp_path):
+    b = kl.Builder("beside_a_table")
+    b.body("ball", mass=1.0, inertia=(1, 1, 1), joint="free", geometry=(Geometry("sphere", (0.1,)),))
+    place = Transform(np.eye(3), np.array([1.0, 2.0, 0.4]))
+    b.world_geometry.append(Geometry("box", (0.6, 0.4, 0.8), name="table", placement=place))
+    robot, paper = b.build(), Paper()
+    assert [s.name for s in look(robot).world] == ["0_table"]
+    Scene(paper, robot)
+    kind, _, named = paper.drawn["/world/00_0_table"]
+    assert (kind, named["position"], named["dimensions"]) == ("add_box", (1.0, 2.0, 0.4), (0.6, 0.4, 0.8))
 
 
 TABLE = HeightField.table(np.linspace(-1, 1, 5), np.linspace(-1, 1, 3), np.arange(15.0).reshape(5, 3) / 20)

@@ -28,6 +28,7 @@ from kinloop.viewer.html_page import checked_page_path
 
 RECORD = ("q", "v", "qd", "kinetic_energy", "potential_energy", "energy", "loop_error")
 RECORD_CONTACT = ("contact_force", "gap", "residual")
+RECORD_COLLISIONS = (*RECORD_CONTACT, "contact_point")
 
 GROUND, STEPS, OUTPUT = "Ground", "Steps", "Output"
 """Panels of the help page."""
@@ -40,6 +41,12 @@ class GroundOptions:
     ground: Annotated[
         bool | None, typer.Option("--ground/--no-ground", help="Default: for a free base.", rich_help_panel=GROUND)
     ] = None
+    collisions: Annotated[
+        bool,
+        typer.Option(
+            "--collisions", help="All shapes of the model touch each other and its world.", rich_help_panel=GROUND
+        ),
+    ] = False
     slope: Annotated[
         float | None, typer.Option(help="Degrees by which the ground rises along x.", rich_help_panel=GROUND)
     ] = None
@@ -131,12 +138,16 @@ def sim(
     motors.check()
     plane, files = ground.plane(), output.files()
     robot = find(name, option, floating, packages)
-    if plane is None and ground.ground is None and can_land(robot):
+    around = ground.collisions and robot.mechanism.world_geometry  # the model says what there is to stand on
+    if plane is None and ground.ground is None and can_land(robot) and not around:
         plane = Plane()
     q = configuration(robot, start, plane)
     driven = motor_setup(robot, q, motors, start.keyframe)
-    simulator = make_simulator(robot, steps.dt, plane, steps.integrator, driven.motors, steps.monitor)
+    simulator = make_simulator(
+        robot, steps.dt, plane, steps.integrator, driven.motors, steps.monitor, ground.collisions
+    )
     record = RECORD if simulator.ground is None else (*RECORD, *RECORD_CONTACT)
+    record = (*RECORD, *RECORD_COLLISIONS) if ground.collisions else record
     q0, v0 = batch_start(robot, q, steps.batch, start.seed)
     done = run(simulator, q0, v0, driven.controls, steps.time, record, steps.threads)
     console().print(summary(done, ("motors", simulator.nu if driven.motors else 0, driven.words)))
@@ -163,9 +174,10 @@ def make_simulator(
     integrator: str | None,
     motors: Sequence[Motor] | str | None = None,
     monitor: bool = True,
+    collisions: bool = False,
 ) -> Simulator:
     """A simulator; by default of the accurate kind where nothing touches, stops or drives the robot."""
     stops = any(np.isfinite([j.lower, j.upper]).any() or j.friction for j in robot.mechanism.joints)
-    smooth = ground is None and motors is None and not stops
+    smooth = ground is None and motors is None and not stops and not collisions
     chosen = integrator or ("rk4" if smooth else "semi_implicit")
-    return Simulator(robot, dt, ground=ground, integrator=chosen, motors=motors, monitor=monitor)
+    return Simulator(robot, dt, ground=ground, integrator=chosen, motors=motors, monitor=monitor, collisions=collisions)

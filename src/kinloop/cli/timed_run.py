@@ -58,6 +58,8 @@ class Run:
     def contact_arrows(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Points and forces of contact of the first batch row, each (N, C, 3) in the world, if there are any."""
         contact, ground = self.sim.contact, self.sim.ground
+        if "contact_point" in self.rollout.records:
+            return self.first("contact_point"), self.first("contact_force")
         if "contact_force" not in self.rollout.records or contact is None or ground is None or not contact.candidates:
             return None
         points = contact_positions(Poses(self.sim.robot)(self.first("q")), contact.candidates, ground)

@@ -56,7 +56,8 @@ class Tendon:
     """A length l of a robot: the sum of gear times position over `joints`, or that of a `path`.
 
     It pulls with `-stiffness (l - rest) - damping ldot`, where the rest is the nearest to l in the range `rest`;
-    Beyond `length_range` it resists with `limit_stiffness` and `limit_damping`, if that pushes it back.
+    `friction` is its dry friction [N or N m], along its length. Beyond `length_range` it resists with
+    `limit_stiffness` and `limit_damping`, if that pushes it back.
     """
 
     name: str
@@ -68,10 +69,11 @@ class Tendon:
     length_range: tuple[float, float] = UNBOUNDED
     limit_stiffness: float = 0.0
     limit_damping: float = 0.0
+    friction: float = 0.0
 
     def __post_init__(self) -> None:
         what = f"tendon {self.name!r}"
-        for key in ("stiffness", "damping", "limit_stiffness", "limit_damping"):
+        for key in ("stiffness", "damping", "limit_stiffness", "limit_damping", "friction"):
             value = getattr(self, key)
             if not (is_finite(value) and value >= 0):
                 raise ModelError(f"{what} has {key} {value!r}; it must be a number not below zero")

@@ -56,7 +56,7 @@ class Asked(NamedTuple):
             names = listed([c.name for c in candidates if not can_move(self.robot.tree, c.body)])
             warnings.warn(f"contacts on bodies that cannot move are left out: {names}", stacklevel=LEVEL)
         if joints and not self.method.has_contact:
-            names = listed([self.robot.tree.top.coordinates[j.dof] for j in joints])
+            names = listed([j.name(self.robot.tree.top) for j in joints])
             warnings.warn(
                 f"integrator {name!r} ignores the stops and the dry friction of {names}; "
                 f"integrator={self._able} minds them, limits=False says that they are not meant",
@@ -74,6 +74,14 @@ class Asked(NamedTuple):
         options = asked if isinstance(asked, Collisions) else Collisions()
         scene = with_room(self.robot, make_scene(self.robot, options, self.ground))
         return PairContact(self.robot.tree, scene, self._joints, self.iterations)
+
+
+def check_named(ground: str) -> None:
+    """Refuse a ground by another name than "model"."""
+    if ground != "model":
+        raise MethodError(
+            f"ground {ground!r} is not 'model', the world of the model; give that, a Plane or HeightField"
+        )
 
 
 def listed(names: Sequence[str]) -> str:

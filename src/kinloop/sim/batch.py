@@ -70,6 +70,7 @@ class Batch:
         self.substeps = np.zeros(rows, dtype=int)
         self._whole = settled or all_are(1, self.parts)  # no row goes in parts
         self._spaced = settled  # all rows remember steps of length dt
+        self._sought = False  # most rows waited for a search
 
     def __len__(self) -> int:
         return len(self.state.q)
@@ -95,9 +96,10 @@ class Batch:
 
     def advance(self, u: Array, start: int, n: int, recorder: Recorder, threads: int | None) -> None:
         """Bring every row from step `start` n steps further under u (B or 1, n or 1, nu)."""
-        if n > 1 and self.engine.searching:
+        if n > 1 and self._sought:
             for k in range(n):
                 self.advance(u if u.shape[1] == 1 else u[:, k : k + 1], start + k, 1, recorder, threads)
+            self._sought = False
             return
         self.until.fill(start + n)
         if self.engine.system.clock:
@@ -106,6 +108,8 @@ class Batch:
         if not self._whole:
             self._hold_back()
         self._advance_all(u, start, n, recorder, threads, first)
+        if self.engine.searching and not self._sought:
+            self._look(u, start, n, recorder, threads)
         if all_are(RUNNING, self.watch.status):
             return
         while len(waiting := np.flatnonzero(self.watch.has(Status.TOO_LONG))):
@@ -117,6 +121,17 @@ class Batch:
             for group in self._alike(whole, self.watch.steps):
                 done = int(self.watch.steps[group[0]])
                 self._advance(group, self._left(u, group, start), done, start + n - done, recorder, threads)
+
+    def _look(self, u: Array, start: int, n: int, recorder: Recorder, threads: int | None) -> None:
+        """Bring rows further that wait for a search before their next step: with one before every step from there on.
+
+        Where that is most rows, the next steps of all begin with one, up to the next n.
+        """
+        waiting = np.flatnonzero(self.watch.has(Status.RUNNING) & (self.watch.steps < self.until[:, 0]))
+        self._sought = 2 * len(waiting) > len(self)
+        for group in self._alike(waiting, self.watch.steps):
+            done = int(self.watch.steps[group[0]])
+            self._advance(group, self._left(u, group, start), done, start + n - done, recorder, threads)
 
     def _clock(self, steps: Array, h: float, k: Array | slice = slice(None)) -> tuple[Array, ...]:
         """What the clock of rows k says (rows, 1) that take steps of length h from step `steps` (B,) on.
@@ -195,9 +210,9 @@ class Batch:
         self._given.arrays["h"].fill(self.dt)
         self._given.arrays["u"][:] = u[:, 0]
         self._given.read_table("u", None if u.shape[1] == 1 else u)
-        if self.engine.searching:
-            found = self.engine.searching(self.state, self._given.arrays["u"], self.until, self.dt, threads)
-            self._given.arrays["searched"][:] = found
+        if search := self.engine.searching:
+            now = self.state, self._given.arrays["u"], self.until, self.dt, threads
+            self._given.arrays["searched"][:] = search(*now) if self._sought else search.nothing(len(self))
         every = recorder.follow(self._given, start, n)
         if self.engine.step.advance(self._given, n, every, threads, first) >= 0:
             # which says what is wrong

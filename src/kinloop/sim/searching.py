@@ -49,6 +49,10 @@ class Searching:
         sizes = {"q": top.nq, "qd": top.n_spanning, "memory": memory_size(system, method), "u": system.nu, "h": 1}
         self._shapes = engine.kernel("shapes", shapes, sizes)
 
+    def nothing(self, rows: int) -> Array:
+        """What steps are told (rows, size) that are to wait for a search if they need one."""
+        return self._search.nothing(rows)
+
     def __call__(self, state: StepState, u: Array, until: Array, h: float, threads: int | None) -> Array:
         """What the next step of every row is told (B, size) under controls u (B, nu)."""
         watch = Watch.of(state.watch)

@@ -18,7 +18,7 @@ from kinloop.inputs import LARGEST, checked, checked_count, checked_number
 from kinloop.robot import Robot
 from kinloop.scalar import Array
 from kinloop.sim.actuators import make_drive
-from kinloop.sim.asked_contact import Asked, listed
+from kinloop.sim.asked_contact import Asked, check_named, listed
 from kinloop.sim.batch import Batch
 from kinloop.sim.contact.candidates import ContactPoint
 from kinloop.sim.contact.ground import Ground
@@ -57,7 +57,7 @@ class Simulator(SimulatorDerivatives):
     "semi_implicit" (the default, and the only one that takes contact), "rk4", "adaptive" (to `tolerance`).
     `ground` is a `Plane` or `HeightField`, `contacts` what may touch it (see `candidates.find_candidates`),
     `collisions=True`, or `Collisions(...)`, lets all collision shapes of bodies and of the world touch each other
-    instead, and a `Plane` as ground if one is given,
+    instead, and a ground if one is given; `ground="model"`, the world as the model says, implies that,
     `limits` says whether joint stops and dry friction act (in "semi_implicit" only; others warn), `iterations` how
     often the contact solver sweeps, `substeps` how many classical steps "rk4" takes within one dt. `monitor` watches
     energy (`energy_monitor`) and loop errors in every step: a row whose energy does not balance says so in its status.
@@ -69,7 +69,7 @@ class Simulator(SimulatorDerivatives):
         self,
         robot: Robot,
         dt: float = 1e-3,
-        ground: Ground | None = None,
+        ground: Ground | str | None = None,
         integrator: str = "semi_implicit",
         contacts: Sequence[ContactPoint | str] | None = None,
         motors: Sequence[Motor | FileMotor | str] | str | None = None,
@@ -85,6 +85,9 @@ class Simulator(SimulatorDerivatives):
         motors = tuple(motors) if isinstance(motors, list) else motors
         options = (limits, iterations, tolerance, substeps, monitor, tuple(forces), collisions)
         self._given: tuple[Any, ...] = (robot, dt, ground, integrator, contacts, motors, *options)
+        if isinstance(ground, str):
+            check_named(ground)
+            ground, collisions = None, collisions or True
         if integrator not in INTEGRATORS:
             raise MethodError(f"integrator {integrator!r} is not one of {', '.join(map(repr, INTEGRATORS))}")
         self.dt = checked_number("dt", dt, "be a positive number of seconds", SMALLEST)

@@ -135,7 +135,7 @@ class Moved(NamedTuple):
 
     `correction` is the size of the last Newton correction of the loops [m, rad], `nearness` that of the configurations
     the step was computed at (`singularity`), `work` what motors, springs and damping did [J], `records` what else can
-    be recorded, `flying` whether nothing touched.
+    be recorded, `flying` whether nothing touched, `waits` whether contacts have to be searched for before the step.
     """
 
     q: Array
@@ -146,6 +146,7 @@ class Moved(NamedTuple):
     work: Any
     records: dict[str, Any]
     flying: Any = True
+    waits: Any = False
 
 
 @runtime_checkable
@@ -206,6 +207,7 @@ class Stepper:
         slow, within = h[0] * fastest <= LARGEST_TURN, sc.squared([*moved.q, *moved.qd]) < MAX_SPEED**2
         good = sc.logical_and(sc.logical_and(moved.correction <= OPENING, slow), within)
         running = sc.logical_and(_equal(before.status, _RUNNING), before.steps < until[0])
+        running = sc.logical_and(running, sc.logical_not(moved.waits))
         go = sc.logical_and(running, good)
         refused = sc.logical_and(running, sc.logical_not(good))
         status = sc.where(refused, float(Status.TOO_LONG), before.status)
@@ -241,8 +243,9 @@ class Stepper:
         """A step with what sensors need of it: mean accelerations of all joints, and what motors were told."""
         touching = np.ravel(np.asarray(moved.records.get("touching", ())))
         given = {"acceleration": (moved.qd - qd) / h, "told": u, "touching": touching}
-        found = {name: x for name, x in moved.records.items() if name != "touching"}
-        return moved._replace(records=found | {name: given[name] for name in self.system.sensed})
+        found = {name: x for name, x in moved.records.items() if name not in ("touching", "waits")}
+        waits = moved.records.get("waits", False)
+        return moved._replace(waits=waits, records=found | {name: given[name] for name in self.system.sensed})
 
 
 def activated(drive: Drive, memory: Array, u: Array, h: Any) -> tuple[Array, Array, list[Any]]:

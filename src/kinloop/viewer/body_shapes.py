@@ -36,24 +36,25 @@ class Shape:
     is_geometry: bool = False
 
 
-def body_meshes(bodies: Iterable[Body]) -> dict[str, Mesh]:
-    """The meshes of bodies by the paths of their files, where these can be read."""
-    return read_meshes(g.path for body in bodies for g in body.geometry if g.kind == "mesh" and g.path is not None)
+def body_meshes(bodies: Iterable[Body], world: Iterable[Geometry] = ()) -> dict[str, Mesh]:
+    """The meshes of bodies and of the world by the paths of their files, where these can be read."""
+    geometry = [*world, *(g for body in bodies for g in body.geometry)]
+    return read_meshes(g.path for g in geometry if g.kind == "mesh" and g.path is not None)
 
 
 def body_shapes(body: Body, meshes: Mapping[str, Mesh]) -> list[Shape]:
     """The shapes of a body: visual geometry, else collision geometry, else its inertia."""
-    shown = geometry_shapes(body, meshes)
+    shown = geometry_shapes(body.geometry, meshes)
     if shown:
         return shown
     solid = inertia_shape(body)
     return [solid] if solid is not None else []
 
 
-def geometry_shapes(body: Body, meshes: Mapping[str, Mesh]) -> list[Shape]:
-    """The visual geometry of a body, else its collision geometry; of meshes those that are given."""
-    visual = [g for g in body.geometry if g.role in ("visual", "both")]
-    return _drawable(visual, meshes) or _drawable([g for g in body.geometry if g.role == "collision"], meshes)
+def geometry_shapes(geometry: Iterable[Geometry], meshes: Mapping[str, Mesh]) -> list[Shape]:
+    """The visual geometry among that of a body or of the world, else the rest; of meshes those that are given."""
+    visual = [g for g in geometry if g.role in ("visual", "both")]
+    return _drawable(visual, meshes) or _drawable([g for g in geometry if g.role == "collision"], meshes)
 
 
 def _drawable(geometry: list[Geometry], meshes: Mapping[str, Mesh]) -> list[Shape]:

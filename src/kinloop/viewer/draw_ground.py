@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from kinloop.errors import MethodError
+from kinloop.model import Geometry
 from kinloop.model.joints import perpendicular
 from kinloop.scalar import Array
 from kinloop.sim.contact.ground import Ground, Plane
+from kinloop.spatial import Transform
 from kinloop.viewer.poses import quaternions
 
 VERTICES = 30_000
@@ -18,17 +21,26 @@ VERTICES = 30_000
 SOIL, CELL, SECTION = (196, 202, 210), (160, 168, 180), (116, 127, 144)
 
 
-def as_ground(ground: Any, lowest: float) -> Ground:
-    """A ground to draw: itself, level ground at a height, or where nothing is said below the lowest point."""
+def as_ground(ground: Any, lowest: float, world: Sequence[Geometry] = ()) -> Ground:
+    """A ground to draw: itself, level ground at a height, or where nothing is said the first plane of the world.
+
+    Where that has none, it is level and below the lowest point.
+    """
     if isinstance(ground, Ground):
         return ground
     if ground is None:
-        return Plane(height=float(lowest))
+        planes = [g.placement for g in world if g.kind == "plane"]
+        return _plane_at(planes[0]) if planes else Plane(height=float(lowest))
     try:
         return Plane(height=float(ground))
     except (TypeError, ValueError):
         kind = type(ground).__name__
         raise MethodError(f"ground must be a height, a Plane or a HeightField, received {kind}") from None
+
+
+def _plane_at(placement: Transform) -> Plane:
+    n = np.asarray(placement.R, dtype=float)[:, 2]
+    return Plane(normal=tuple(n.tolist()), height=float(n @ placement.p))
 
 
 def draw_ground(api: Any, ground: Ground, low: Array, high: Array, size: float) -> None:

@@ -55,7 +55,7 @@ def record(
         scene = Scene(server.scene, robot, axes)
         R, p = scene.poses(motion.Q)
         low, high = bounding_box(scene.look, R, p)
-        set_up_view(server, low, high, as_ground(ground, low[2]), scene.look.size)
+        set_up_view(server, low, high, as_ground(ground, low[2], robot.mechanism.world_geometry), scene.look.size)
         page = _played(server, scene, motion, (R, p), progress)
         return write_page(page, caption(robot, scene.look, title, notes), title or robot.name, path)
 

@@ -40,7 +40,7 @@ class Viewer:
         self.scene = Scene(self.server.scene, robot, axes)
         R, p = self.scene.poses(self.coordinates.q)
         self.area = bounding_box(self.scene.look, R, p)
-        self.ground = as_ground(ground, self.area[0][2])
+        self.ground = as_ground(ground, self.area[0][2], robot.mechanism.world_geometry)
         set_up_view(self.server, *self.area, self.ground, self.scene.look.size)
         self.scene.move(self.coordinates.q, (R, p))
         self._busy = False

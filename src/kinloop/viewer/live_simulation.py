@@ -47,7 +47,7 @@ class LiveSimulation:
         self.scene = Scene(self.server.scene, sim.robot)
         R, p = self.scene.poses(self.state.q[0])
         self.area = bounding_box(self.scene.look, R, p)
-        self.ground = as_ground(sim.ground, self.area[0][2])
+        self.ground = as_ground(sim.ground, self.area[0][2], sim.robot.mechanism.world_geometry)
         set_up_view(self.server, *self.area, self.ground, self.scene.look.size)
         self._controls()
         self.draw()

@@ -11,7 +11,7 @@ from kinloop.robot import Robot
 from kinloop.scalar import Array
 from kinloop.spatial import Transform
 from kinloop.spatial.transform import apply_pose
-from kinloop.viewer.body_shapes import Color, Shape, body_meshes, body_shapes, half_extent, rod
+from kinloop.viewer.body_shapes import Color, Shape, body_meshes, body_shapes, geometry_shapes, half_extent, rod
 from kinloop.viewer.loop_bars import LOOP, PIN, Bar, bars
 from kinloop.viewer.poses import Poses
 
@@ -22,23 +22,29 @@ PALETTE: tuple[Color, ...] = (
 """One colour per cluster with loops or couplings, in turn."""
 
 PLAIN: Color = (176, 184, 196)
+WORLD: Color = (150, 146, 140)
 FORCE: Color = (255, 84, 20)
 
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """Everything there is to draw: shapes per body, bars, the colour of every cluster, the robot's size [m]."""
+    """Everything there is to draw: shapes per body, bars, the colour of every cluster, the robot's size [m].
+
+    `world` are the shapes of the world, but for planes and height fields.
+    """
 
     shapes: list[list[Shape]]
     bars: list[Bar]
     colors: list[Color]
     size: float
+    world: list[Shape]
 
 
 def look(robot: Robot) -> Look:
     """The picture of a robot."""
     colors = cluster_colors(robot)
-    meshes = body_meshes(robot.mechanism.bodies)
+    around = robot.mechanism.world_geometry
+    meshes = body_meshes(robot.mechanism.bodies, around)
     solids = [body_shapes(body, meshes) for body in robot.mechanism.bodies]
     size = robot_size(robot, solids)
     thin = 0.008 * size
@@ -49,7 +55,8 @@ def look(robot: Robot) -> Look:
         cluster = robot.tree.clusters[robot.tree.cluster_of[i]]
         shapes.append([_colored(s, colors[cluster.index], bool(cluster.parts)) for s in own])
     marks(robot, shapes, thin)
-    return Look(shapes, bars(robot, thin), colors, size)
+    world = [replace(s, color=s.color or WORLD) for s in geometry_shapes(around, meshes)]
+    return Look(shapes, bars(robot, thin), colors, size, world)
 
 
 def _colored(s: Shape, color: Color, tied: bool) -> Shape:

@@ -31,6 +31,9 @@ class Scene:
         self.body_of: dict[str, int] = {}
         self.bodies = [self._body(i, axes) for i in range(len(robot.body_names))]
         self.bars = [self._bar(k) for k in range(len(self.look.bars))]
+        for k, shape in enumerate(self.look.world):
+            name = f"/world/{k:02d}_{plain(shape.name)}"
+            self.nodes[name] = draw(api, name, shape)
         self.arrows: Any = None
         self.weight = max(float(np.linalg.norm(robot.mechanism.gravity)), 1.0) * sum(
             b.mass for b in robot.mechanism.bodies

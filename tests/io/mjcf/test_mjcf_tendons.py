@@ -1,6 +1,7 @@
 # ruff: noqa: E501  (model text)
 """Tendons of MJCF: springs and limits, what is said of others."""
 
+import numpy as np
 import pytest
 from io_samples import write
 
@@ -35,6 +36,21 @@ def test_springs_and_limits_are_those_of_the_file(tmp_path):
     assert not off.acts
 
 
-def test_friction_and_inertia_of_tendons_are_announced(tmp_path):
-    with pytest.warns(ModelWarning, match=r"tendon 'one': is a tendon with dry friction or inertia"):
-        load(write(tmp_path, MODEL.replace('name="one"', 'name="one" frictionloss="1"')))
+def test_friction_of_tendons_is_kept_and_inertia_announced(tmp_path):
+    one = load(write(tmp_path, MODEL.replace('name="one"', 'name="one" frictionloss="1"'))).tendons
+    assert [t.friction for t in one if t.name == "one"] == [1.0]
+    with pytest.warns(ModelWarning, match=r"tendon 'one': is a tendon with inertia"):
+        load(write(tmp_path, MODEL.replace('name="one"', 'name="one" armature="1"')))
+
+
+def test_flags_switch_off_what_acts_at_joints(tmp_path):
+    """Springs, dampers, dry friction and limits of joints, each by its own flag."""
+    text = """<mujoco><option>{0}</option><worldbody><body><joint name="j" axis="0 1 0" stiffness="2" damping="3"
+    frictionloss="4" range="-1 1" limited="true"/><geom size="0.1" mass="1"/></body></worldbody></mujoco>"""
+    numbers = {"spring": "stiffness", "damper": "damping", "frictionloss": "friction", "limit": "upper"}
+    plain = load(write(tmp_path, text.format(""))).joints[0]
+    for flag, number in numbers.items():
+        off = load(write(tmp_path, text.format(f'<flag {flag}="disable"/>'))).joints[0]
+        for key in numbers.values():
+            expected = {"upper": np.inf}.get(key, 0.0) if key == number else getattr(plain, key)
+            assert getattr(off, key) == expected, (flag, key)

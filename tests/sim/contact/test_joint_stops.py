@@ -49,11 +49,11 @@ def test_joints_without_a_stop_on_one_side_are_free_there():
 
 
 def test_paths_say_where_they_lead():
-    inside = JointPath(1.0, -500.0, 500.0, 0.0)
+    inside = JointPath(1.0, -500.0, 500.0, 0.0, {})
     assert inside.inside and not inside.near
-    near = JointPath(500.0 - 0.5 * NEAR_STOP, -500.0, 500.0, 0.0)
+    near = JointPath(500.0 - 0.5 * NEAR_STOP, -500.0, 500.0, 0.0, {})
     assert near.inside and near.near
-    assert not JointPath(501.0, -500.0, 500.0, 0.0).inside
+    assert not JointPath(501.0, -500.0, 500.0, 0.0, {}).inside
 
 
 def test_stops_and_friction_are_found_where_joints_have_them():
@@ -197,3 +197,50 @@ def test_a_stop_at_a_dead_centre_or_beyond_is_none(before):
     q = robot.close(np.array([-0.5, 0.7, 0.0]))
     run = Simulator(robot, 1e-3).rollout(q, np.array([10.0]), steps=200, record=["q", "v"])
     assert run.status.tolist() == [1] and run.substeps.tolist() == [0] and run.q[-1, 0] > 1.0
+
+
+SLIDERS = """<mujoco><option gravity="0 0 0" timestep="0.0005"/><worldbody><site name="w" pos="0 0 1"/>
+<body name="a"><joint name="a" type="slide" axis="1 0 0"/><geom size="0.1" mass="2"/></body>
+<body name="b" pos="0 1 0"><joint name="b" type="slide" axis="1 0 0"/><geom size="0.1" mass="1"/></body>
+<body name="c" pos="0 0 0.5"><joint name="c" type="slide" axis="0 0 1"/><geom size="0.1" mass="1"/><site name="c"/>
+</body></worldbody><tendon>
+<fixed name="t" frictionloss="3"><joint joint="a" coef="1"/><joint joint="b" coef="-2"/></fixed>
+<spatial name="s" frictionloss="0.5"><site site="w"/><site site="c"/></spatial></tendon></mujoco>"""
+
+
+@pytest.mark.parametrize("collisions", [False, True])
+def test_dry_friction_of_tendons_stops_what_they_move(tmp_path, collisions):
+    """a - 2 b slows down by f (1/2 + 4) and stays; a straight tendon brakes what hangs on it by f; all as by hand."""
+    pytest.importorskip("mujoco")
+    path = tmp_path / "sliders.xml"
+    path.write_text(SLIDERS)
+    robot = kl.load(path)
+    sim = Simulator(robot, 5e-4, collisions=collisions)
+    run = sim.rollout([0.0, 0.0, 0.0], [1.0, -0.2, 0.4], steps=2000, record=["q", "v", "joint_impulse"], every=1)
+    assert run.status.tolist() == [1]
+    k = 100  # 0.05 s later
+    t = run.t[k]
+    np.testing.assert_allclose(run.v[k], [1.0 - 1.5 * t, -0.2 + 6.0 * t, 0.4 - 0.5 * t], atol=2e-9)
+    slide = run.v[:, 0] - 2 * run.v[:, 1]
+    stop = 1.4 / (3 * (0.5 + 4))
+    assert np.abs(slide[run.t > stop + 1e-3]).max() < 1e-9 and slide[run.t < stop - 1e-3].min() > 0.0
+    assert np.abs(run.v[run.t > 0.801, 2]).max() < 1e-9, "0.4 m/s at 0.5 m/s^2"
+    assert run.v[-1, :2] == pytest.approx([1.0 - 1.5 * stop, -0.2 + 6.0 * stop], abs=1e-6)
+    with pytest.warns(UserWarning, match="ignores the stops and the dry friction of 't', 's'"):
+        Simulator(robot, integrator="rk4")
+    found = sim.linearize(sim.state(run.q[k], run.v[k]))
+    assert found.joint_names == ("t", "s") and found.joints[0].tolist() == [0, 0]
+    assert sim.linearize(sim.state(run.q[-1], run.v[-1])).joints[0].tolist() == [1, 1]
+
+
+def test_dry_friction_of_a_tendon_is_mujocos(tmp_path):
+    mujoco = pytest.importorskip("mujoco")
+    path = tmp_path / "sliders.xml"
+    path.write_text(SLIDERS)
+    model, sim = mujoco.MjModel.from_xml_path(str(path)), Simulator(kl.load(path), 5e-4)
+    data = mujoco.MjData(model)
+    data.qvel[:] = 1.0, -0.2, 0.4
+    run = sim.rollout([0.0, 0.0, 0.0], data.qvel, steps=1500, every=1500)
+    for _ in range(1500):
+        mujoco.mj_step(model, data)
+    np.testing.assert_allclose(run.q[-1], data.qpos, atol=2e-3)

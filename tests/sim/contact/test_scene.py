@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 import warnings
 
+import numpy as np
 import pytest
 
 import kinloop as kl
@@ -13,6 +15,7 @@ from kinloop.model import Builder, ContactPair, ContactRules, ExcludedLinks, Geo
 from kinloop.robot import Robot
 from kinloop.sim import Collisions, HeightField, Plane, Simulator
 from kinloop.sim.contact.scene import make_scene
+from kinloop.spatial import Transform
 
 
 def ball(name: str, **surface):
@@ -145,3 +148,22 @@ def test_bodies_fixed_to_each_other_are_one_and_static_ones_carry_nothing(tmp_pa
     for keep in (False, True):
         sim = Simulator(kl.load(path, keep_fixed=keep), collisions=True)
         assert {frozenset(names) for names in sim.contact.scene.pair_names} == expected
+
+
+def test_the_ground_of_the_model_is_its_world():
+    floor = Geometry("plane", (0.0, 0.0), name="floor", placement=Transform(np.eye(3), np.array([0.0, 0.0, -0.3])))
+    robot = chain([{}], world=(floor,))
+    sim = Simulator(robot, ground="model")
+    run = sim.rollout(robot.neutral(), None, steps=600, record=["q", "contact_force"])
+    assert run.q[-1, 2] == pytest.approx(-0.2, abs=1e-6)
+    assert run.contact_force[-1].sum(axis=0) == pytest.approx([0.0, 0.0, 9.81], abs=1e-3)
+    again = Simulator(robot, collisions=True).rollout(robot.neutral(), None, steps=600)
+    assert again.q.tobytes() == run.q.tobytes()
+    assert pickle.loads(pickle.dumps(sim)).contact.scene.pair_names == [("g0", "floor")]
+
+
+def test_a_ground_by_another_name_is_refused():
+    with pytest.raises(MethodError, match="ground 'floor' is not 'model', the world of the model; give that, a Plane"):
+        Simulator(chain([{}] * 3), ground="floor")
+    with pytest.raises(MethodError, match="no two shapes of 'chain' and its world can touch"):
+        Simulator(chain([{}]), ground="model")

@@ -92,6 +92,33 @@ def test_rows_are_what_they_are_alone_and_go_on_as_if_they_had_not_stopped():
     np.testing.assert_array_equal(state.q, sim.rollout(q, v, steps=5, threads=2).final.q)
 
 
+def test_only_rows_with_shapes_near_each_other_are_searched(monkeypatch):
+    sim, searched = stack(), []
+    search = sim.contact.search.points
+
+    def counted(shapes, h, wanted):
+        searched.append(len(shapes))
+        return search(shapes, h, wanted)
+
+    monkeypatch.setattr(sim.contact.search, "points", counted)
+    q = np.array([placed(sim.robot, [(0, 0, 0.06), (0.03, 0.01, z)]) for z in (2.0, 0.4, 0.25, 3.0)])
+    record = ["q", "contact_force", "contact_pair"]
+    whole = sim.rollout(q, None, steps=90, record=record, every=4)
+    assert whole.contact_pair[2].max() == 2 and whole.contact_pair[[0, 3]].max() < 2
+    assert searched and max(searched) < 4 and len(searched) < 90
+    searched.clear()
+    sim.rollout(q[0], None, steps=90)
+    assert not searched
+    for k in (1, 2):
+        alone = sim.rollout(q[k], None, steps=90, record=record, every=4)
+        for name in record:
+            np.testing.assert_array_equal(getattr(alone, name), getattr(whole, name)[k])
+    state = sim.state(q)
+    for _ in range(90):
+        state = sim.step(state)
+    np.testing.assert_array_equal(state.q, whole.final.q)
+
+
 def test_a_row_that_takes_its_steps_in_parts_searches_in_every_part():
     sim = stack()
     q, v = start(sim, 3)

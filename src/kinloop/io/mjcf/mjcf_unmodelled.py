@@ -28,8 +28,8 @@ def warn_of_unmodelled(model: MjModel, notes: Notes, names: Names, places: Place
 
 def _tendons(m: MjModel, names: Names) -> Iterator[Reason]:
     for t in range(m.ntendon):
-        if m.tendon_frictionloss[t] or m.tendon_armature[t]:
-            yield "tendon", t, "is a tendon with dry friction or inertia, which kinloop does not model"
+        if m.tendon_armature[t]:
+            yield "tendon", t, "is a tendon with inertia, which kinloop does not model"
         if np.any(m.tendon_stiffnesspoly[t]) or np.any(m.tendon_dampingpoly[t]):
             yield "tendon", t, "has a spring or damper that is not linear, which kinloop does not model"
 

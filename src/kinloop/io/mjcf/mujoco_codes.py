@@ -37,6 +37,7 @@ OTHER_DYNAMICS = {4: "is a muscle", 5: "is a motor with an electrical circuit", 
 """Types of laws and dynamics, in words where they are not modelled."""
 
 EQUALITIES_DISABLED = 1 << 1
+FRICTION_DISABLED = 1 << 2
 LIMITS_DISABLED = 1 << 3
 CONTACT_DISABLED = 1 << 4
 SPRINGS_DISABLED = 1 << 5

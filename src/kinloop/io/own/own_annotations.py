@@ -23,7 +23,7 @@ from kinloop.io.own.json_values import (
 from kinloop.model import Actuator, CarriedWeight, Frame, Keyframe, Pulley, Sensor, Tendon, Transmission, Wrap
 from kinloop.spatial import Transform
 
-TENDON_NUMBERS = ("stiffness", "damping", "limit_stiffness", "limit_damping")
+TENDON_NUMBERS = ("stiffness", "damping", "limit_stiffness", "limit_damping", "friction")
 
 
 def written_number(x: float) -> float | str:

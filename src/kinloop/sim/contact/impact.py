@@ -144,7 +144,7 @@ class Contact:
     def key(self) -> tuple[Any, ...]:
         """What kernels depend on."""
         ground = self.ground.key if self.ground is not None else None
-        return ground, tuple(c.key for c in self.candidates), tuple(tuple(j) for j in self.joints), self.rounds
+        return ground, tuple(c.key for c in self.candidates), tuple(j.key for j in self.joints), self.rounds
 
     def __call__(
         self, tree: ClusterTree, s: SmoothMotion, q: Array, v: Array, v_free: Array, drift: Array, memory: Array, h: Any

@@ -1,4 +1,4 @@
-"""Stops and dry friction of joints, as rows of the contact solver.
+"""Stops and dry friction of joints, and dry friction of tendons, as rows of the contact solver.
 
 A joint with dry friction is a row in every step. A mere stop is one only where some joint of the robot may come
 to a stop within the step: the loop that minds stops, and all that only it needs, is left out elsewhere.
@@ -13,6 +13,8 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
 from kinloop.clusters.tangent_frame import TangentFrame
+from kinloop.model import Tendon, Topology
+from kinloop.model.facts import plain
 from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive
 from kinloop.sim.contact.propagation import Propagated, softened
@@ -20,6 +22,7 @@ from kinloop.sim.contact.row_steps import ContactRow, JointRow
 from kinloop.sim.contact.solver import Impulses, Stops, solve_impulses
 from kinloop.sim.on_loops import spanning
 from kinloop.sim.smooth_motion import SmoothMotion
+from kinloop.sim.transmissions import Line, Setting, along_tendon
 
 NEVER = 1e30
 """A velocity that no joint reaches: the bound of a joint without a stop on that side."""
@@ -48,6 +51,18 @@ class JointLimit(NamedTuple):
     upper: float
     friction: float
 
+    def name(self, top: Topology) -> str:
+        return top.coordinates[self.dof]
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What kernels depend on."""
+        return tuple(self)
+
+    def arms(self, at: Setting) -> dict[int, Any]:
+        """How it depends on the spanning coordinates."""
+        return {self.dof: 1.0}
+
     def bounds(self, x: Any, h: Any) -> tuple[Any, Any]:
         """Velocities that keep position x within the stops, or bring it back slowly from beyond them."""
         low, high = -NEVER, NEVER
@@ -67,8 +82,30 @@ class JointLimit(NamedTuple):
         return out
 
 
+class TendonFriction(JointLimit):
+    """Dry friction of a tendon [N, N m], in place of that of a joint: a length without stops."""
+
+    tendon: Tendon
+
+    @staticmethod
+    def of(tendon: Tendon) -> TendonFriction:
+        made = TendonFriction(-1, -1, -np.inf, np.inf, tendon.friction)
+        made.tendon = tendon
+        return made
+
+    def name(self, top: Topology) -> str:
+        return self.tendon.name
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return (*self, plain(self.tendon))
+
+    def arms(self, at: Setting) -> dict[int, Any]:
+        return along_tendon(self.tendon, at).arms
+
+
 def joint_limits(tree: ClusterTree, drive: Drive) -> list[JointLimit]:
-    """Stops and dry friction of all joints that have any."""
+    """Stops and dry friction of all joints that have any, then dry friction of tendons."""
     top, out = tree.top, []
     for i, j in enumerate(top.joints):
         for d in range(top.v_of[i].start, top.v_of[i].stop):
@@ -77,19 +114,25 @@ def joint_limits(tree: ClusterTree, drive: Drive) -> list[JointLimit]:
             lower, upper = (j.lower, j.upper) if plain else (-np.inf, np.inf)
             if np.isfinite(lower) or np.isfinite(upper) or j.friction:
                 out.append(JointLimit(d, place, float(lower), float(upper), float(j.friction)))
-    return out
+    return out + [TendonFriction.of(t) for t in top.mechanism.tendons if t.friction]
 
 
 class JointPath(NamedTuple):
     """Where a joint goes in a step without impulses: its velocity `rate` at the end, and the bounds its stops set.
 
-    `dry` is the largest impulse of its dry friction.
+    `dry` is the largest impulse of its dry friction, `arms` says how it depends on the spanning coordinates.
     """
 
     rate: Any
     low: Any
     high: Any
     dry: Any
+    arms: dict[int, Any]
+
+    def row(self, tree: ClusterTree, s: SmoothMotion, rubs: bool) -> JointRow:
+        """Its row for the solver."""
+        z, at = softened(s.soft, tree.nv, *Propagated.line(tree, s.kin, s.art, self.arms).row())
+        return JointRow(z[0], at, self.rate, self.low, self.high, self.dry, rubs)
 
     @property
     def inside(self) -> Any:
@@ -131,17 +174,20 @@ def joint_paths(
         spanning(tree, s.kin.embedding, v) - (0.5 * h) * s.g,
         spanning(tree, s.kin.embedding, v_free) + (0.5 * h) * s.g,
     )
-    aside = spanning(tree, s.kin.embedding, drift)
+    aside, at = spanning(tree, s.kin.embedding, drift), Setting(tree.top, q)
     out = []
     for j in joints:
         x = q[j.place] - 0.5 * h * was[j.dof] - aside[j.dof] if j.place >= 0 else 0.0
-        path = JointPath(rates[j.dof], *j.bounds(x, h), j.friction * h)
+        arms = j.arms(at)
+        path = JointPath(Line(0.0, arms).rate(rates), *j.bounds(x, h), j.friction * h, arms)
         out.append(path.coming_back(_share(j, tree, s)))
     return out
 
 
 def _share(joint: JointLimit, tree: ClusterTree, s: SmoothMotion) -> Any:
     """How much of its usual part in the motion a joint of a loop takes, over `DEAD`; at most 1, and 1 in no loop."""
+    if joint.dof < 0:
+        return 1.0
     c = tree.clusters[tree.cluster_of[tree.top.body_of[joint.dof]]]
     frame, k = c.chart, c.dofs.index(joint.dof)
     if not isinstance(frame, TangentFrame):
@@ -201,8 +247,7 @@ def split_rows(
     """The rows of all joints; `start` has the impulses to begin with."""
 
     def row(k: int) -> JointRow:
-        z, at = softened(s.soft, tree.nv, *Propagated.joint(tree, s.kin, s.art, joints[k].dof).row())
-        return JointRow(z[0], at, *paths[k], bool(joints[k].friction))
+        return paths[k].row(tree, s, bool(joints[k].friction))
 
     dry = [k for k, j in enumerate(joints) if j.friction]
     free = [k for k, j in enumerate(joints) if not j.friction]

@@ -35,11 +35,13 @@ what is beyond that speed, and is stopped in the next step."""
 class Near(NamedTuple):
     """Points where shapes are next to each other, a row each: key, gap [m], point and normal in the world, pair.
 
-    The key is below zero where they may touch in this step. `missed` is how many pairs were near and had no slot.
+    The key is below zero where they may touch in this step. `missed` is how many pairs were near and had no slot,
+    `waits` whether pairs without a formula are near that nobody looked at: then the step is none.
     """
 
     points: Array
     missed: Any
+    waits: Any = False
 
 
 def near_points(scene: Scene, poses: list[Transform], speeds: list[Any], h: Any, nearby: float) -> Near:

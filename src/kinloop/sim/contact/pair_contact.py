@@ -25,7 +25,7 @@ from kinloop.sim.contact.contact_frame import ContactMotion, Measured, Tables, i
 from kinloop.sim.contact.impact import JAMMED, Contact, Hit, ended, harmless
 from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, split_rows
 from kinloop.sim.contact.moving_columns import Columns
-from kinloop.sim.contact.near_pairs import NEARBY, POINT, Near, near_points
+from kinloop.sim.contact.near_pairs import NEARBY, Near, near_points
 from kinloop.sim.contact.propagation import response
 from kinloop.sim.contact.restitution import Bounce, rebound
 from kinloop.sim.contact.row_steps import ContactPlan, ContactRow, Packer
@@ -78,7 +78,7 @@ class PairContact(Contact):
     @property
     def key(self) -> tuple[Any, ...]:
         """What kernels depend on."""
-        return "pairs", self.scene.key, tuple(tuple(j) for j in self.joints), self.rounds
+        return "pairs", self.scene.key, tuple(j.key for j in self.joints), self.rounds
 
     @property
     def records(self) -> dict[str, tuple[int, ...]]:
@@ -104,7 +104,7 @@ class PairContact(Contact):
     ) -> Hit:
         """Impulses at the middle q of a step that leads from v to v_free without them; `memory` of the step before."""
         jammed = memory[-1] > 0.0
-        carry, rows, count, missed = self.filled_slots(tree, s, v, v_free, drift, memory, h)
+        carry, rows, count, near = self.filled_slots(tree, s, v, v_free, drift, memory, h)
         bounce = self.first_hit(carry)
         slots = self._slots(tree, rows, count, bounce, jammed, h)
         paths = [p.allowing_rest(jammed) for p in joint_paths(self.joints, tree, s, q, v, v_free, drift, h)]
@@ -120,34 +120,34 @@ class PairContact(Contact):
         for p in paths:
             flying = sc.logical_and(flying, p.inside)
         kept = self._handed_on(begin, rows, stops, vain, sc.logical_and(jammed, carry[2]))
-        records = self._records(tree.nv, rows, count, factor * forces, [factor * x for x in stops], found, missed, h)
+        records = self._records(tree.nv, rows, count, factor * forces, [factor * x for x in stops], found, near, h)
         return ended(tree, v, v_free, drift, factor * change, bounce, flying, kept, records, h)
 
     def filled_slots(
         self, tree: ClusterTree, s: SmoothMotion, v: Array, v_free: Array, drift: Array, memory: Array, h: Any
-    ) -> tuple[Any, Array, Any, Any]:
-        """What `Tables.contact` carried and left of every slot, how many slots are filled, and how many were missed."""
-        tables, near, missed = self._tables(tree, s, v, v_free, drift, memory, h)
-        chosen, count = sc.nearest(list(near[:, 0]), self.slots)
-        missed = missed + sc.maximum(count - float(self.slots), 0.0)
+    ) -> tuple[Any, Array, Any, Near]:
+        """What `Tables.contact` carried and left of every slot, how many slots are filled, and what was near."""
+        tables, near = self._tables(tree, s, v, v_free, drift, memory, h)
+        chosen, count = sc.nearest(list(near.points[:, 0]), self.slots)
+        near = near._replace(missed=near.missed + sc.maximum(count - float(self.slots), 0.0))
         count = sc.minimum(count, float(self.slots))
         carry, rows = sc.scan(
             tables.contact, [False, 1.0, False], chosen.reshape(-1, 1), tables.groups, count, USUAL, range(-5, 0)
         )
-        return carry, rows, count, missed
+        return carry, rows, count, near
 
     def _tables(
         self, tree: ClusterTree, s: SmoothMotion, v: Array, v_free: Array, drift: Array, memory: Array, h: Any
-    ) -> tuple[Tables, Array, Any]:
-        """What all contacts share, the points that are near, and how many pairs there was no room for."""
+    ) -> tuple[Tables, Near]:
+        """What all contacts share, and the points that are near."""
         poses = _poses(tree, s.kin, {c.body for c in self.columns.columns} | set(self.bodies))
-        near = near_points(self.scene, *shape_motion(self.scene.shapes, poses, s.kin), h, NEARBY)
-        if self.searched is not None:
-            points = np.concatenate([near.points, np.asarray(self.searched[:-1]).reshape(-1, POINT)])
-            near = Near(points, near.missed + self.searched[-1])
+        moving = shape_motion(self.scene.shapes, poses, s.kin)
+        near = near_points(self.scene, *moving, h, NEARBY)
+        if self.searched is not None and self.search is not None:
+            near = self.search.added(near, self.searched, self.search.is_near(*moving, h))
         before = np.asarray(memory[: self.handed]).reshape(self.slots, -1)
         motion = ContactMotion(v, v_free, drift, h)
-        return Tables(tree, s, self.scene, self.bodies, self.columns, poses, motion, near.points, before), *near
+        return Tables(tree, s, self.scene, self.bodies, self.columns, poses, motion, near.points, before), near
 
     def first_hit(self, carry: Any) -> Bounce:
         """Restitution in force, by whether something hits and when first."""
@@ -221,7 +221,7 @@ class PairContact(Contact):
         return np.array([*kept, sc.where(sc.logical_or(vain, still), 1.0, 0.0)], dtype=object)
 
     def _records(
-        self, n: int, rows: Array, count: Any, impulses: Array, stops: list[Any], found: Found, missed: Any, h: Any
+        self, n: int, rows: Array, count: Any, impulses: Array, stops: list[Any], found: Found, near: Near, h: Any
     ) -> dict[str, Any]:
         """What can be recorded of all slots: the force on the first body of a pair, where, the gap, and which pair."""
         there = [float(k) < count for k in range(self.slots)]
@@ -244,7 +244,8 @@ class PairContact(Contact):
             "joint_impulse": np.array(stops),
             "residual": np.array([found.residual]),
             "iterations": np.array([found.rounds]),
-            "missed": np.array([missed]),
+            "missed": np.array([near.missed]),
+            "waits": near.waits,
         }
 
 

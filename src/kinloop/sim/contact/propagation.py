@@ -7,7 +7,7 @@ clusters are the columns of L^-1 J^T: [Chignoli2023, (57)-(67)], docs/algorithms
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +39,15 @@ class Propagated(NamedTuple):
         k = next(c.index for c in tree if dof in c.dofs)
         row = tree.clusters[k].dofs.index(dof)
         return Propagated._inward(tree, art, k, kin.embedding[k].G[row].reshape(-1, 1))
+
+    @staticmethod
+    def line(tree: ClusterTree, kin: Motion, art: list[Articulated], arms: Mapping[int, Any]) -> Propagated:
+        """A unit force along a length with moment arms on spanning coordinates."""
+        u: dict[int, Array] = {}
+        for dof, arm in arms.items():
+            for k, x in Propagated.joint(tree, kin, art, dof).u.items():
+                u[k] = u[k] + arm * x if k in u else arm * x
+        return Propagated(tree, art, u)
 
     @staticmethod
     def coordinate(tree: ClusterTree, kin: Motion, art: list[Articulated], k: int, within: int) -> Propagated:

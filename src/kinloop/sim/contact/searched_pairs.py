@@ -3,6 +3,9 @@
 For every batch row boxes about the shapes say which pairs are near; `shapes.convex_pairs` looks at these one by one.
 What is found goes into the next step as further rows of `near_pairs`, as many as a step has slots for contacts. It
 depends on the poses of one row alone: a row in a batch finds what it finds alone, and goes on as if it had not stopped.
+
+A step compares the same boxes (`SearchedPairs.is_near`): where none are near it needs no search, and many steps go in
+one call. A step that needs one and was told nothing is not taken; the row waits for it.
 """
 
 from __future__ import annotations
@@ -11,14 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from kinloop import scalar as sc
 from kinloop.errors import MethodError
 from kinloop.scalar import Array
-from kinloop.sim.contact.near_pairs import NEARBY, POINT
+from kinloop.sim.contact.near_pairs import NEARBY, POINT, Near
 from kinloop.sim.contact.scene import FIELDS, Scene, named_pairs
 from kinloop.sim.contact.scene_shapes import Shape
 from kinloop.sim.contact.shapes.convex import ConvexShape, coal_module
 from kinloop.sim.contact.shapes.convex_pairs import ConvexPairs
 from kinloop.sim.contact.shapes.over_fields import Field
+from kinloop.spatial import Transform
 
 
 AT_ONCE = 256
@@ -36,15 +41,47 @@ class SearchedPairs:
             raise MethodError(f"{named_pairs(scene.shapes, pairs)}: {error}") from None
         used = sorted({k for x in pairs for k in (x.a, x.b)})
         place, known = {k: n for n, k in enumerate(used)}, dict[Any, ConvexShape]()
-        self.shapes = [scene.shapes[k] for k in used]
+        self.shapes, self.used = [scene.shapes[k] for k in used], used
         self.pairs = ConvexPairs([_convex(s, known) for s in self.shapes], [(place[x.a], place[x.b]) for x in pairs])
         self.margins = np.array([x.margin for x in pairs])
         self.first = len(scene.pairs) - len(pairs)
 
     @property
     def size(self) -> int:
-        """Numbers that a step is told: its points, and how many there was no room for."""
-        return POINT * self.slots + 1
+        """Numbers that a step is told: its points, how many there was no room for, and 1 if there was a search."""
+        return POINT * self.slots + 2
+
+    def nothing(self, rows: int) -> Array:
+        """What steps are told (rows, size) where there was no search."""
+        out = np.zeros((rows, self.size))
+        out[:, 0:-2:POINT] = 1.0
+        return out
+
+    def is_near(self, poses: list[Transform], speeds: list[Any], h: Any) -> Any:
+        """Whether any pair is near; `poses` and `speeds` [m/s] are those of all shapes of the scene."""
+        sides = []
+        for k, shape in zip(self.used, self.pairs.shapes, strict=True):
+            pose, reach = poses[k], h * (speeds[k] + 0.5 * NEARBY)
+            middle, half = pose.p + pose.R @ shape.middle, np.array([sc.abs(x) for x in pose.R.flat]).reshape(3, 3)
+            size = half @ shape.half + reach
+            sides.append((middle - size, middle + size))
+        near: Any = False
+        for (i, j), margin in zip(self.pairs.pairs.tolist(), self.margins.tolist(), strict=True):
+            (low_i, high_i), (low_j, high_j) = sides[i], sides[j]
+            both: Any = True
+            for k in range(3):
+                both = sc.logical_and(
+                    both, sc.logical_and(low_i[k] <= high_j[k] + margin, low_j[k] <= high_i[k] + margin)
+                )
+            near = sc.logical_or(near, both)
+        return near
+
+    def added(self, near: Near, told: Array, close: Any) -> Near:
+        """What is near, with what a step was told where pairs are `close`; as if there was no search elsewhere."""
+        points = np.array(told[:-2]).reshape(-1, POINT)
+        points[:, 0] = [sc.where(close, key, 1.0) for key in points[:, 0]]
+        missed, waits = near.missed + sc.where(close, told[-2], 0.0), sc.logical_and(close, told[-1] <= 0.0)
+        return Near(np.concatenate([near.points, points]), missed, waits)
 
     def points(self, shapes: Array, h: float, wanted: Array) -> Array:
         """What the next step of length h is told (B, size); shapes (B, shapes, 13) as `searched_shapes` has them.
@@ -58,12 +95,12 @@ class SearchedPairs:
         i, j = self.pairs.pairs.T
         reach = h * (NEARBY + speed[:, i] + speed[:, j]) + self.margins
         near = self.pairs.near(R, p, reach) & (wanted & np.isfinite(shapes).all(axis=(1, 2)))[:, None]
-        out = np.zeros((len(shapes), self.size))
-        out[:, 0:-1:POINT] = 1.0
+        out = self.nothing(len(shapes))
+        out[:, -1] = 1.0
         for row in np.flatnonzero(near.any(axis=1)).tolist():
             found = self._row(R[row], p[row], reach[row], np.flatnonzero(near[row]).tolist())
             if len(found) > self.slots:
-                out[row, -1] = len(found) - self.slots
+                out[row, -2] = len(found) - self.slots
                 found = [found[k] for k in sorted(np.argsort([x[0] for x in found], kind="stable")[: self.slots])]
             if found:
                 out[row, : POINT * len(found)] = np.ravel(found)

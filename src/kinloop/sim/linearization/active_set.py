@@ -30,7 +30,6 @@ from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
 from kinloop.sim.contact.contact_block import TINY
 from kinloop.sim.contact.joint_stops import JointLimit, JointPath
-from kinloop.sim.contact.propagation import Propagated, softened
 from kinloop.sim.contact.row_steps import ContactRow, JointRow
 from kinloop.sim.contact.solver import Impulses
 from kinloop.sim.linearization.soft_elimination import Elimination
@@ -179,22 +178,13 @@ class ActiveSet:
         self, joints: list[JointLimit], paths: list[JointPath], tree: ClusterTree, s: SmoothMotion,
         contacts: list[ContactRow], touching: Any, rounds: int, start: Array,
     ) -> tuple[Impulses, list[Any]]:  # fmt: skip
-        n, rows = 3 * len(contacts), joint_rows(joints, paths, tree, s)
+        n, rows = 3 * len(contacts), [p.row(tree, s, bool(j.friction)) for j, p in zip(joints, paths, strict=True)]
         chosen = [contact_choice(row, self.given[3 * k : 3 * k + 3]) for k, row in enumerate(contacts)]
         modes = [joint_mode(row, x, row.rubs) for row, x in zip(rows, self.given[n:], strict=True)]
         self.equations = Propagations(contacts, rows, chosen, modes, tree.nv)
         x = self.impulses = self.equations.solved(self.given)
         each = [x[k : k + 3] for k in range(0, n, 3)]
         return Impulses(each, [], [], self.equations.Z.T @ x, 0.0), list(x[n:])
-
-
-def joint_rows(joints: list[JointLimit], paths: list[JointPath], tree: ClusterTree, s: SmoothMotion) -> list[JointRow]:
-    """The rows of all joints, in order."""
-    rows = []
-    for joint, path in zip(joints, paths, strict=True):
-        z, at = softened(s.soft, tree.nv, *Propagated.joint(tree, s.kin, s.art, joint.dof).row())
-        rows.append(JointRow(z[0], at, *path, bool(joint.friction)))
-    return rows
 
 
 class Propagations(Equations):

@@ -144,7 +144,7 @@ class Linearizer:
             lost = lost | (after.memory[:, -1] > 0.0)  # impulses were looked for in vain
         if lost.any():
             A, B = (np.where(lost[:, None, None], np.nan, x) for x in (A, B))
-        names = tuple(self.engine.tree.top.coordinates[j.dof] for j in contact.joints) if contact else ()
+        names = tuple(j.name(self.engine.tree.top) for j in contact.joints) if contact else ()
         touching, stopped = (np.asarray(x).astype(int) for x in (contacts, joints))
         return Linearization(A, B, touching, stopped, names, np.asarray(missed)[:, 0], after)
 

@@ -144,7 +144,7 @@ class _Step:
         for j, p in zip(self.contact.joints, impulses, strict=True):
             k = tree.independent_dofs.index(j.dof)
             x = self.middle[j.place] - 0.5 * h * self.rates[j.dof] if j.place >= 0 else 0.0
-            paths.append(JointPath(free[k], *j.bounds(x, h), j.friction * h))
+            paths.append(JointPath(free[k], *j.bounds(x, h), j.friction * h, {j.dof: 1.0}))
             modes.append(joint_mode(paths[-1], p, bool(j.friction)))
             target, held = joint_target(paths[-1], modes[-1]), modes[-1] > 0.5
             loose[k], given[k] = sc.where(held, 0.0, 1.0), sc.where(held, target - self.moved[k], 0.0)

@@ -31,7 +31,6 @@ from kinloop.sim.linearization.active_set import (
     contact_missed,
     joint_missed,
     joint_mode,
-    joint_rows,
     turning_missed,
 )
 from kinloop.sim.linearization.directional import DirectionalStep
@@ -62,7 +61,7 @@ class KnownPairs(PairContact):
         x = self.impulses[:n].reshape(self.slots, self.rows)
         contacts = [self._row(m, t, bounce, gravity_of(tree.top), h) for m, t in zip(each, there, strict=True)]
         paths = joint_paths(self.joints, tree, s, q, v, v_free, drift, h)
-        joints = joint_rows(self.joints, paths, tree, s)
+        joints = [p.row(tree, s, bool(j.friction)) for j, p in zip(self.joints, paths, strict=True)]
         w = np.zeros(tree.nv)
         for (_, z, _), p in zip(contacts, x, strict=True):
             w = w + p @ z
