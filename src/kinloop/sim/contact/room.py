@@ -1,8 +1,8 @@
 """How many contacts and pairs of shapes a scene has room for, where its user does not say.
 
 A robot's own shapes are near each other all the time, and it stands on as many of them as its maker drew: at the
-neutral configuration and at those of its keyframes pairs are counted that are near, and points of those on planes.
-There is room for these, and for as many more as `USUAL`.
+neutral configuration and at those of its keyframes pairs are counted that are near, and points of those on planes, and
+of those that are searched for. There is room for these, and for as many more as `USUAL`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from kinloop.robot import Robot
 from kinloop.scalar import Array
 from kinloop.sim.contact.near_pairs import nearness
 from kinloop.sim.contact.scene import USUAL, Scene
+from kinloop.sim.contact.searched_pairs import SearchedPairs
 from kinloop.sim.contact.shapes import FORMULAS
 
 NEAR = 0.005
@@ -33,8 +34,9 @@ def with_room(robot: Robot, scene: Scene) -> Scene:
     if given.contacts is not None and given.pairs is not None:
         return scene
     points = pairs = 0
+    search = SearchedPairs(scene) if scene.searched and given.contacts is None else None
     for q in _configurations(robot):
-        on_planes, near = _counts(robot, scene, q)
+        on_planes, near = _counts(robot, scene, q, search)
         points, pairs = max(points, on_planes), max(pairs, near)
     contacts = USUAL + min(points, MOST) if given.contacts is None else given.contacts
     options = replace(given, contacts=contacts, pairs=USUAL + pairs if given.pairs is None else given.pairs)
@@ -48,12 +50,12 @@ def _configurations(robot: Robot) -> Iterator[Array]:
             yield np.asarray(frame.q, dtype=float)
 
 
-def _counts(robot: Robot, scene: Scene, q: Array) -> tuple[int, int]:
-    """Points that are near a plane, and the most pairs of one kind that are near."""
+def _counts(robot: Robot, scene: Scene, q: Array, search: SearchedPairs | None) -> tuple[int, int]:
+    """Points that are near a plane, or found by a search, and the most pairs of one kind that are near."""
     bodies = world_poses(robot.tree.top, q)
     poses = [bodies[s.body].then(s.placement) if s.body >= 0 else s.placement for s in scene.shapes]
     still = [0.0] * len(poses)
-    points = most = 0
+    points, most = search.count(poses, NEAR) if search else 0, 0
     for group in scene.classes:
         near = sum(bool(nearness(scene.shapes, poses, still, pair, 1.0, NEAR) < 0.0) for pair in group.pairs)
         most = max(most, near)

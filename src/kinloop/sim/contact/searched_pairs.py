@@ -10,6 +10,7 @@ one call. A step that needs one and was told nothing is not taken; the row waits
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,6 @@ from kinloop.sim.contact.shapes.convex import ConvexShape, coal_module
 from kinloop.sim.contact.shapes.convex_pairs import ConvexPairs
 from kinloop.sim.contact.shapes.over_fields import Field
 from kinloop.spatial import Transform
-
 
 AT_ONCE = 256
 """Rows whose boxes are compared together, which keeps arrays small."""
@@ -105,6 +105,12 @@ class SearchedPairs:
             if found:
                 out[row, : POINT * len(found)] = np.ravel(found)
         return out
+
+    def count(self, poses: Sequence[Transform], within: float) -> int:
+        """How many points are nearer than so much [m]; `poses` are those of all shapes of the scene."""
+        R, p = (np.array([getattr(poses[k], name) for k in self.used]) for name in ("R", "p"))
+        reach = within + self.margins
+        return len(self._row(R, p, reach, np.flatnonzero(self.pairs.near(R, p, reach)).tolist()))
 
     def _row(self, R: Array, p: Array, reach: Array, near: list[int]) -> list[list[float]]:
         """Points of one row that may touch in the step."""
