@@ -14,7 +14,7 @@ from kinloop.sim.contact.ground import Ground
 from kinloop.sim.contact.impact import Contact
 from kinloop.sim.contact.joint_stops import JointLimit, joint_limits
 from kinloop.sim.contact.pair_contact import PairContact
-from kinloop.sim.contact.room import with_room
+from kinloop.sim.contact.room import usual_poses, with_room
 from kinloop.sim.contact.scene import Collisions, make_scene
 from kinloop.sim.integrators import INTEGRATORS
 from kinloop.sim.integrators.integrator import Integrator
@@ -73,7 +73,8 @@ class Asked(NamedTuple):
             raise MethodError("give either contacts=, points that touch a ground, or collisions=, all shapes, not both")
         options = asked if isinstance(asked, Collisions) else Collisions()
         scene = with_room(self.robot, make_scene(self.robot, options, self.ground))
-        return PairContact(self.robot.tree, scene, self._joints, self.iterations)
+        usual = usual_poses(self.robot, scene) if scene.searched else []
+        return PairContact(self.robot.tree, scene, self._joints, self.iterations, usual)
 
 
 def check_named(ground: str) -> None:

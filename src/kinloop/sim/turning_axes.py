@@ -7,6 +7,7 @@ the same in both.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from kinloop.model.joints import Free, Spherical
 from kinloop.model.topology import Topology
 from kinloop.scalar import Array
 from kinloop.spatial.transform import cross
+
+TANGENT = (1.0, 1.0 / 3.0, 2.0 / 15.0, 17.0 / 315.0, 62.0 / 2835.0)
+"""Coefficients of tan(x) / x in powers of x^2."""
 
 
 def transport(tree: ClusterTree, v: Array) -> Array:
@@ -34,13 +38,49 @@ def turned(tree: ClusterTree, v: Array, h: float) -> Array:
 def turned_by(tree: ClusterTree, v: Array, way: Array) -> Array:
     """v with the linear velocity of free joints written in the axes that the body has after it moves by `way`.
 
-    By Cayley's map, which is a rotation: a velocity written anew keeps its length.
+    By Cayley's map, which is a rotation: a velocity written anew keeps its length. Its argument is the tangent of half
+    the angle, by its series: exact to rounding for the angles that a step may turn by, so that momentum is kept.
     """
     out = np.array(v)
     for a in _free_starts(tree):
-        t, x = -0.5 * way[a : a + 3], v[a + 3 : a + 6]
+        half, x = -0.5 * way[a : a + 3], v[a + 3 : a + 6]
+        square = half @ half
+        series: Any = TANGENT[-1]
+        for c in TANGENT[-2::-1]:
+            series = c + square * series
+        t = series * half
         out[a + 3 : a + 6] = x + (2.0 / (1.0 + t @ t)) * cross(t, x + cross(t, x))
     return out
+
+
+def in_world(tree: ClusterTree, q: Array, x: Array, back: bool = False) -> Array:
+    """Spanning velocities or accelerations x at q with the linear parts of free bodies in the axes of the world.
+
+    `back` is from there to those of the bodies.
+    """
+    out = np.array(x)
+    for i in free_bodies(tree):
+        at, R = _linear(tree, i), tree.top.types[i].pose(q[tree.top.q_of[i]]).R
+        out[at] = (R.T if back else R) @ x[at]
+    return out
+
+
+def shifted(tree: ClusterTree, q: Array, shift: Array) -> Array:
+    """q after a step `shift` with the linear parts of free bodies in the axes of the world."""
+    turn = np.array(shift)
+    for i in free_bodies(tree):
+        turn[_linear(tree, i)] = 0.0
+    out = tree.top.integrate(q, turn)
+    for i in free_bodies(tree):
+        at = tree.top.q_of[i].start
+        out[at : at + 3] = out[at : at + 3] + shift[_linear(tree, i)]
+    return out
+
+
+def _linear(tree: ClusterTree, body: int) -> slice:
+    """Where the linear velocity of a free body is among spanning velocities."""
+    start = tree.top.v_of[body].start
+    return slice(start + 3, start + 6)
 
 
 def free_bodies(tree: ClusterTree) -> list[int]:
@@ -54,11 +94,11 @@ def _free_starts(tree: ClusterTree) -> list[int]:
     return [c.v.start for c in tree if c.bodies[0] in free]
 
 
-def screwed(top: Topology, step: Array, twist: Array, rate: Array, h: Any) -> Array:
+def screwed(top: Topology, step: Array, twist: Array, rate: Array, h: Any, straight: Collection[int] = ()) -> Array:
     """A step of length h with what turning adds where the axis of rotation changes on the way.
 
     Joints that turn in space move by the exponential of the mean twist and of (h^3 / 12) [twist, rate], `twist` and
-    its `rate` those at the middle (Magnus's series, to order 4).
+    its `rate` those at the middle (Magnus's series, to order 4). The linear parts of bodies that go `straight` stay.
     """
     out = step.copy()
     for i, kind in enumerate(top.types):
@@ -66,7 +106,9 @@ def screwed(top: Topology, step: Array, twist: Array, rate: Array, h: Any) -> Ar
         if isinstance(kind, Free | Spherical):
             x, y = twist[at], rate[at]
             bracket = [cross(x[:3], y[:3])]
-            if isinstance(kind, Free):
+            if i in straight:
+                bracket.append(np.zeros(3))
+            elif isinstance(kind, Free):
                 bracket.append(cross(x[:3], y[3:]) - cross(y[:3], x[3:]))
             out[at] = out[at] + (h * h * h * (1.0 / 12.0)) * np.concatenate(bracket)
     return out

@@ -214,3 +214,56 @@ def test_xacro_is_told_what_to_run(tmp_path):
         with pytest.raises(ModelFileError, match=f"<xacro:macro .*run `xacro {name} > {made}`"):
             load(write(tmp_path, text, name))
     assert load(write(tmp_path, text.replace("<xacro:macro name='leg'/>", bar("b") + revolute("j", "a", "b")))).bodies
+
+
+def _drake(kind: str, inside: str = "", tag: str = "drake:joint") -> str:
+    links = "".join(
+        f"<link name='{n}'><inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1'/></inertial></link>"
+        for n in "ab"
+    )
+    ends = "<parent link='a'/><child link='b'/><origin xyz='0 0 1' rpy='0 0 0.3'/>"
+    return robot(links, f"<{tag} name='j' type='{kind}'>{ends}{inside}</{tag}>").replace(
+        "<robot", "<robot xmlns:drake='http://drake.mit.edu'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "inside", "expected"),
+    [
+        ("ball", "<dynamics damping='0.2'/>", jt.Spherical()),
+        ("planar", "<axis xyz='0 0 1'/><dynamics damping='0.2 0.2 0.2'/>", jt.Planar((0.0, 0.0, 1.0))),
+        ("universal", "<dynamics damping='0.2'/>", jt.Universal((1.0, 0.0, 0.0), (0.0, 1.0, 0.0))),
+        (
+            "screw",
+            "<axis xyz='0 2 0'/><drake:screw_thread_pitch value='0.04'/><dynamics damping='0.2'/>",
+            jt.Helical((0.0, 1.0, 0.0), 0.04 / (2 * np.pi)),
+        ),
+    ],
+)
+def test_joints_of_drake(tmp_path, kind, inside, expected):
+    m = load(write(tmp_path, _drake(kind, inside)))
+    joint = m.joints[-1]
+    assert joint.type == expected and joint.damping == 0.2
+    assert_allclose(joint.placement.p, [0, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (_drake("curvilinear"), "has the type 'curvilinear'; it must be one of ball, planar, screw, universal"),
+        (_drake("revolute"), "has the type 'revolute'; it must be one of ball, planar, screw, universal"),
+        (_drake("screw", "<axis xyz='0 0 1'/>"), "drake:screw_thread_pitch"),
+        (_drake("screw", tag="joint"), "has the type 'screw'; it must be one of revolute"),
+    ],
+)
+def test_joints_that_drake_has_not_are_refused(tmp_path, text, reason):
+    with pytest.raises(ModelFileError, match=reason):
+        load(write(tmp_path, text))
+
+
+def test_what_joints_of_drake_have_no_place_for_is_listed(tmp_path):
+    with pytest.warns(ModelWarning, match="has dampings that differ, which are one number per joint here"):
+        m = load(write(tmp_path, _drake("planar", "<axis xyz='0 0 1'/><dynamics damping='1 2 3'/>")))
+    assert m.joints[-1].damping == 0.0
+    with pytest.warns(ModelWarning, match="is no axis of Drake's universal joints, which turn about x, then y"):
+        load(write(tmp_path, _drake("universal", "<axis xyz='0 0 1'/>")))

@@ -18,7 +18,7 @@ from kinloop.io.shared.robot_description import Link, RobotDescription
 from kinloop.io.shared.safe_xml import Node
 from kinloop.io.shared.shape_reader import ShapeReader
 from kinloop.io.urdf.loop_tags import LOOP_TAGS, looks_like_a_loop, read_loop
-from kinloop.io.urdf.urdf_joint_types import TREE_TYPES
+from kinloop.io.urdf.urdf_joint_types import DRAKE_TYPES, TREE_TYPES
 from kinloop.io.urdf.urdf_shapes import UrdfShapes
 from kinloop.model import Joint, LinearCoupling, Mechanism
 
@@ -29,9 +29,12 @@ SILENT = {
 """Elements of a robot that say nothing about its dynamics."""
 
 
+JOINT_TAGS = {"joint": TREE_TYPES, "drake:joint": DRAKE_TYPES}
+"""Tags of joints, and the types that each may have."""
+
 JOINT_PARTS = {
     "parent", "child", "origin", "axis", "axis2", "limit", "dynamics", "mimic", "home", "calibration",
-    "safety_controller", "property", "hardwareInterface",
+    "safety_controller", "property", "hardwareInterface", "drake:screw_thread_pitch",
 }  # fmt: skip
 """What joints are made of; calibration and controllers say nothing about dynamics."""
 
@@ -39,14 +42,14 @@ JOINT_PARTS = {
 def read_urdf(root: Node, path: Path, roots: Roots, options: Options, notes: Notes) -> Mechanism:
     """The mechanism of a `<robot>`."""
     description = RobotDescription(root.get("name") or path.stem, root.where, options, notes)
-    moving = sum(node.tag == "joint" and node.get("type") != "fixed" for node in root)
+    moving = sum(node.tag in JOINT_TAGS and node.get("type") != "fixed" for node in root)
     if moving > options.limits.bodies:
         raise root.error(f"has {moving} joints that move; limits allow {options.limits.bodies} bodies")
     shapes = UrdfShapes(root, roots, notes, options.limits.shapes)
     for node in root:
         if node.tag == "link":
             description.add_link(read_link(node, shapes))
-        elif node.tag == "joint":
+        elif node.tag in JOINT_TAGS:
             read_joint(description, node)
         elif node.tag in LOOP_TAGS:
             read_loop(description, node)
@@ -123,11 +126,15 @@ def read_joint(description: RobotDescription, node: Node) -> None:
     """A tree joint, and its mimic if it has one."""
     name, kind = node.attribute("name"), node.attribute("type")
     parent, child = (node.need(end).attribute("link") for end in ("parent", "child"))
-    if kind not in TREE_TYPES:
-        raise node.error(f"has the type {kind!r}; it must be one of {', '.join(TREE_TYPES)}")
+    types = JOINT_TAGS[node.tag]
+    if kind not in types:
+        raise node.error(f"has the type {kind!r}; it must be one of {', '.join(types)}")
+    axis = node.first("axis")
+    if types is DRAKE_TYPES and kind == "universal" and axis is not None:
+        description.notes.warn(axis.where, "is no axis of Drake's universal joints, which turn about x, then y", True)
     with node.blamed():
-        joint_type = TREE_TYPES[kind](node)
-        parameters = _parameters(node, kind)
+        joint_type = types[kind](node)
+        parameters = _parameters(node, kind, description.notes)
         home = node.first("home")
         if home is not None:
             parameters["home"] = tuple(vector(home, "q", (0.0,) * joint_type.nq))
@@ -159,7 +166,7 @@ def _warn_of_limits(node: Node, joint: Joint, notes: Notes) -> None:
         notes.warn(limit.where, f"{reason}; it is left out", dropped=True)
 
 
-def _parameters(node: Node, kind: str) -> dict[str, Any]:
+def _parameters(node: Node, kind: str, notes: Notes) -> dict[str, Any]:
     """Limits, damping, friction, and (beyond URDF) armature and spring of a joint."""
     out: dict[str, Any] = {}
     limit, dynamics = node.first("limit"), node.first("dynamics")
@@ -174,6 +181,11 @@ def _parameters(node: Node, kind: str) -> dict[str, Any]:
                 out[ours] = abs(attribute(limit, theirs, unbounded=True))
     if dynamics is not None:
         for key in ("damping", "friction", "armature", "stiffness", "rest"):
-            if dynamics.get(key) is not None:
+            if key == "damping" and kind == "planar" and len((dynamics.get(key) or "").split()) == 3:
+                x, y, turn = vector(dynamics, key)
+                if x != y or y != turn:
+                    notes.warn(dynamics.where, "has dampings that differ, which are one number per joint here", True)
+                out |= {key: x} if x == y == turn else {}
+            elif dynamics.get(key) is not None:
                 out[key] = attribute(dynamics, key)
     return out

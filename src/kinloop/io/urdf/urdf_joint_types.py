@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 from kinloop.io.shared.parse_numbers import attribute, vector
@@ -36,6 +37,14 @@ TREE_TYPES: Types = {
     "universal": lambda node: jt.Universal(_axis(node), _axis2(node)),
 }
 """Types of tree joints."""
+
+DRAKE_TYPES: Types = {
+    "ball": TREE_TYPES["ball"],
+    "planar": TREE_TYPES["planar"],
+    "screw": lambda node: jt.Helical(_axis(node), attribute(node.need("drake:screw_thread_pitch"), "value") / math.tau),
+    "universal": lambda node: jt.Universal((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)),
+}
+"""Types of `drake:joint`: a thread advances by its pitch in a turn, a universal joint turns about x, then y."""
 
 LOOP_TYPES: Types = {**TREE_TYPES, "hinge": TREE_TYPES["revolute"], "free": TREE_TYPES["floating"]}
 """Types of joints that close loops; Isaac and others have more words for them."""

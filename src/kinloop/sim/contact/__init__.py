@@ -16,7 +16,8 @@
 Contact of any two bodies, through a fixed number of slots:
 
 - `scene`: the pairs of shapes that may touch; `scene_shapes`: these shapes by numbers, hulls of meshes among them.
-- `searched_pairs`: pairs without a formula, which are looked at before every step.
+- `searched_pairs`: pairs without a formula, which are looked at before steps in which some are near.
+- `parting`: planes between those whose boxes always meet.
 - `near_pairs`: which of them are near, and where; `room`: of how many at once.
 - `moving_columns`: how every coordinate moves every body.
 - `contact_frame`: one contact of two bodies: its axes, rows, velocities.

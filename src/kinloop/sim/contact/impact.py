@@ -276,9 +276,12 @@ class Contact:
 
 def ended(
     tree: ClusterTree, v: Array, v_free: Array, drift: Array, change: Array, bounce: Bounce, flying: Any,
-    memory: Array, records: dict[str, Any], h: Any,
+    memory: Array, records: dict[str, Any], h: Any, straight: bool = False,
 ) -> Hit:  # fmt: skip
-    """Where a step leads in which impulses `change` the velocities; `flying` says that there are none."""
+    """Where a step leads in which impulses `change` the velocities; `flying` says that there are none.
+
+    Free bodies that go `straight` do not turn with the velocity that they travel with.
+    """
     v_there = v_free + change
     # from the middle: h/2 v_next in flight, else h v_next from where the step began
     gone = h * v_there - (0.5 * h) * v - drift
@@ -286,7 +289,7 @@ def ended(
         gone = gone - (h * bounce.when) * change
     way = sc.where(flying, (0.5 * h) * v_there, gone)
     v_next = turned_by(tree, v_there, way)
-    travel = sc.where(flying, (0.5 * h) * v_next, gone)
+    travel = sc.where(flying, way if straight else (0.5 * h) * v_next, gone)
     return Hit(v_next, travel, memory, flying, records)
 
 

@@ -46,17 +46,23 @@ EMPTY = 1e30
 
 
 class PairContact(Contact):
-    """Contacts of all bodies of a scene with each other, and the stops and dry friction of joints."""
+    """Contacts of all bodies of a scene with each other, and the stops and dry friction of joints.
+
+    `usual` are poses of all shapes at configurations that the model names.
+    """
 
     crowds = True
 
-    def __init__(self, tree: ClusterTree, scene: Scene, joints: list[JointLimit], rounds: int) -> None:
+    def __init__(
+        self, tree: ClusterTree, scene: Scene, joints: list[JointLimit], rounds: int,
+        usual: Sequence[list[Transform]] = (),
+    ) -> None:  # fmt: skip
         super().__init__(None, [], joints, rounds)
         self.scene, self.slots, self.rows = scene, scene.room.contacts, scene.rows
         self.handed = self.slots * (PLACE + self.rows)
         self.bodies = tuple(sorted({s.body for s in scene.shapes if s.body >= 0}))
         self.columns = Columns(tree, self.bodies)
-        self.search = SearchedPairs(scene) if scene.searched else None
+        self.search = SearchedPairs(scene, usual) if scene.searched else None
         self.searched: Array | None = None
 
     @property
@@ -78,7 +84,8 @@ class PairContact(Contact):
     @property
     def key(self) -> tuple[Any, ...]:
         """What kernels depend on."""
-        return "pairs", self.scene.key, tuple(j.key for j in self.joints), self.rounds
+        parted = (tuple(self.search.partings.items()),) if self.search else ()
+        return "pairs", self.scene.key, tuple(j.key for j in self.joints), self.rounds, *parted
 
     @property
     def records(self) -> dict[str, tuple[int, ...]]:
@@ -121,7 +128,7 @@ class PairContact(Contact):
             flying = sc.logical_and(flying, p.inside)
         kept = self._handed_on(begin, rows, stops, vain, sc.logical_and(jammed, carry[2]))
         records = self._records(tree.nv, rows, count, factor * forces, [factor * x for x in stops], found, near, h)
-        return ended(tree, v, v_free, drift, factor * change, bounce, flying, kept, records, h)
+        return ended(tree, v, v_free, drift, factor * change, bounce, flying, kept, records, h, True)
 
     def filled_slots(
         self, tree: ClusterTree, s: SmoothMotion, v: Array, v_free: Array, drift: Array, memory: Array, h: Any

@@ -19,6 +19,7 @@ from kinloop.sim.contact.near_pairs import nearness
 from kinloop.sim.contact.scene import USUAL, Scene
 from kinloop.sim.contact.searched_pairs import SearchedPairs
 from kinloop.sim.contact.shapes import FORMULAS
+from kinloop.spatial import Transform
 
 NEAR = 0.005
 """What is nearer than this counts [m]: how far things come in a step of 1 ms at 5 m/s."""
@@ -50,10 +51,19 @@ def _configurations(robot: Robot) -> Iterator[Array]:
             yield np.asarray(frame.q, dtype=float)
 
 
+def usual_poses(robot: Robot, scene: Scene) -> list[list[Transform]]:
+    """Poses of all shapes at the neutral configuration and at keyframes."""
+    return [_poses(robot, scene, q) for q in _configurations(robot)]
+
+
+def _poses(robot: Robot, scene: Scene, q: Array) -> list[Transform]:
+    bodies = world_poses(robot.tree.top, q)
+    return [bodies[s.body].then(s.placement) if s.body >= 0 else s.placement for s in scene.shapes]
+
+
 def _counts(robot: Robot, scene: Scene, q: Array, search: SearchedPairs | None) -> tuple[int, int]:
     """Points that are near a plane, or found by a search, and the most pairs of one kind that are near."""
-    bodies = world_poses(robot.tree.top, q)
-    poses = [bodies[s.body].then(s.placement) if s.body >= 0 else s.placement for s in scene.shapes]
+    poses = _poses(robot, scene, q)
     still = [0.0] * len(poses)
     points, most = search.count(poses, NEAR) if search else 0, 0
     for group in scene.classes:

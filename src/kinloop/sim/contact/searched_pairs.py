@@ -19,6 +19,7 @@ from kinloop import scalar as sc
 from kinloop.errors import MethodError
 from kinloop.scalar import Array
 from kinloop.sim.contact.near_pairs import NEARBY, POINT, Near
+from kinloop.sim.contact.parting import find_partings
 from kinloop.sim.contact.scene import FIELDS, Scene, named_pairs
 from kinloop.sim.contact.scene_shapes import Shape
 from kinloop.sim.contact.shapes.convex import ConvexShape, coal_module
@@ -31,9 +32,9 @@ AT_ONCE = 256
 
 
 class SearchedPairs:
-    """The searched pairs of a scene."""
+    """The searched pairs of a scene; `usual` are poses of all its shapes at configurations that the model names."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, usual: Sequence[list[Transform]] = ()) -> None:
         self.slots, pairs = scene.room.contacts, scene.searched
         try:
             coal_module()
@@ -43,6 +44,7 @@ class SearchedPairs:
         place, known = {k: n for n, k in enumerate(used)}, dict[Any, ConvexShape]()
         self.shapes, self.used = [scene.shapes[k] for k in used], used
         self.pairs = ConvexPairs([_convex(s, known) for s in self.shapes], [(place[x.a], place[x.b]) for x in pairs])
+        self.partings = find_partings(self.pairs, [[poses[k] for k in used] for poses in usual])
         self.margins = np.array([x.margin for x in pairs])
         self.first = len(scene.pairs) - len(pairs)
 
@@ -58,21 +60,23 @@ class SearchedPairs:
         return out
 
     def is_near(self, poses: list[Transform], speeds: list[Any], h: Any) -> Any:
-        """Whether any pair is near; `poses` and `speeds` [m/s] are those of all shapes of the scene."""
+        """Whether boxes of a pair are near and no plane parts it; `poses` and `speeds` [m/s] are of all shapes."""
         sides = []
         for k, shape in zip(self.used, self.pairs.shapes, strict=True):
             pose, reach = poses[k], h * (speeds[k] + 0.5 * NEARBY)
-            middle, half = pose.p + pose.R @ shape.middle, np.array([sc.abs(x) for x in pose.R.flat]).reshape(3, 3)
-            size = half @ shape.half + reach
+            middle, turned = pose.p + pose.R @ shape.middle, np.array([sc.abs(x) for x in pose.R.flat]).reshape(3, 3)
+            size = turned @ shape.half + reach
             sides.append((middle - size, middle + size))
         near: Any = False
-        for (i, j), margin in zip(self.pairs.pairs.tolist(), self.margins.tolist(), strict=True):
+        for k, ((i, j), margin) in enumerate(zip(self.pairs.pairs.tolist(), self.margins.tolist(), strict=True)):
             (low_i, high_i), (low_j, high_j) = sides[i], sides[j]
             both: Any = True
-            for k in range(3):
-                both = sc.logical_and(
-                    both, sc.logical_and(low_i[k] <= high_j[k] + margin, low_j[k] <= high_i[k] + margin)
-                )
+            for x, y in (*zip(low_i, high_j, strict=True), *zip(low_j, high_i, strict=True)):
+                both = sc.logical_and(both, x <= y + margin)
+            reach = h * (NEARBY + speeds[self.used[i]] + speeds[self.used[j]]) + margin
+            for plane in self.partings.get(k, ()):
+                own, other = (poses[self.used[x]] for x in (plane.own, plane.other))
+                both = sc.logical_and(both, plane.gap(own, other, self.pairs.shapes[plane.other]) <= reach)
             near = sc.logical_or(near, both)
         return near
 

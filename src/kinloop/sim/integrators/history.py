@@ -16,7 +16,7 @@ control) the method begins as the midpoint rule and gains an order with every st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 from math import comb
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ from kinloop.clusters import ClusterTree
 from kinloop.clusters.tangent_frame import plain
 from kinloop.scalar import Array
 from kinloop.sim.on_loops import with_followers
-from kinloop.sim.turning_axes import screwed
+from kinloop.sim.turning_axes import in_world, screwed, shifted
 
 HALF = Fraction(1, 2)
 
@@ -190,10 +190,20 @@ def carried_on(a: Array, differences: list[Array], known: Any, blind: Any) -> Ar
 
 
 def coasted(
-    tree: ClusterTree, q: Array, qd: Array, differences: list[Array], known: Any, w: Weights, h: Any
-) -> tuple[Array, Array]:
-    """Position, not yet closed, and velocity after a step of length h with the acceleration of `differences`."""
+    tree: ClusterTree, q: Array, qd: Array, differences: list[Array], known: Any, w: Weights, h: Any,
+    straight: Collection[int] = (),
+) -> tuple[Array, Array]:  # fmt: skip
+    """Position, not yet closed, and velocity after a step of length h with the acceleration of `differences`.
+
+    Linear accelerations of free bodies are in the axes of the world where they go `straight`, all or none.
+    """
     gained = with_followers(tree, combine(known_only(w.velocity, known), differences, h))
-    shift = h * qd + with_followers(tree, combine(known_only(w.position, known), differences, h * h))
-    shift = screwed(tree.top, shift, qd + 0.5 * gained, with_followers(tree, differences[0]), h)
-    return tree.top.integrate(q, shift), qd + gained
+    bend = with_followers(tree, combine(known_only(w.position, known), differences, h * h))
+    mean, rate = qd + 0.5 * gained, with_followers(tree, differences[0])
+    if not straight:
+        shift = screwed(tree.top, h * qd + bend, mean, rate, h)
+        return tree.top.integrate(q, shift), qd + gained
+    fixed = in_world(tree, q, qd)
+    shift = screwed(tree.top, h * fixed + bend, mean, rate, h, straight)
+    end = shifted(tree, q, shift)
+    return end, in_world(tree, end, fixed + gained, back=True)

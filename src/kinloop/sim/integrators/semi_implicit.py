@@ -47,7 +47,7 @@ from kinloop.sim.on_loops import OPEN, closed, closed_twice, coordinates, spanni
 from kinloop.sim.singularity import is_blind, loop_speed, nearness
 from kinloop.sim.smooth_motion import SmoothMotion, accelerate
 from kinloop.sim.stepper import Moved, System
-from kinloop.sim.turning_axes import screwed, transport, turned, turned_by
+from kinloop.sim.turning_axes import free_bodies, in_world, screwed, shifted, transport, turned, turned_by
 
 ORDER = 8
 """Order of the smooth step of linkages, whose accelerations change fast. An even order keeps energies: what the first
@@ -77,7 +77,7 @@ class SemiImplicit(FixedStep):
         return _count(system) * len(system.drivers) + 2 + system.nu + impulses
 
     def has_start(self, system: System) -> bool:
-        return system.is_smooth and system.bends
+        return system.is_smooth and system.bends and not _straight(system)
 
     def starting_memory(self, system: System, q: Array, qd: Array, u: Array, h: Any) -> tuple[Array, Any]:
         return starting_memory(system, _count(system), q, qd, u, h, system.contact.memory_size if system.contact else 0)
@@ -88,21 +88,20 @@ class SemiImplicit(FixedStep):
     def middle(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> tuple[Array, Array]:
         """Positions and spanning velocities at the middle of a step, where it looks at contacts."""
         past = read_past(memory, _count(system), len(system.drivers), np.array([h, *u]))
-        return _predicted(system.tree, system, q, qd, past, h)
+        return _predicted(system.tree, system, q, qd, past, h)[:2]
 
     def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
         past = read_past(memory, _count(system), len(system.drivers), np.array([h, *u]))
         before = with_followers(system.tree, past.differences[0])
         extra, linear = implicit(system.drive, q, qd, before, u, h)
         tree = with_armature(system.tree, extra)
-        middle, qd_mid = _predicted(tree, system, q, qd, past, h)
+        middle, qd_mid, way = _predicted(tree, system, q, qd, past, h)
         bodies = system.contact.bodies if system.contact else ()
         base = still(tree, middle).embedding
-        drift = _drift(tree, system, past, h, base)
-        s, here, v_free, working = _at_the_middle(tree, system, middle, qd, qd_mid, base, drift, u, linear, h, bodies)
+        s, here, v_free, working = _at_the_middle(tree, system, middle, qd, qd_mid, base, way, u, linear, h, bodies)
         G = s.kin.embedding
         near = nearness(tree, middle)
-        a = (spanning(tree, G, s.a) + s.g)[system.drivers]
+        a = _accelerations(tree, system, s, middle)[system.drivers]
         off = qd_mid - spanning(tree, G, coordinates(tree, base, qd_mid))
         blind = is_blind(near, loop_speed(tree, qd), h)
         if system.bends:
@@ -124,23 +123,45 @@ def _count(system: System) -> int:
     return order(system) - 1 if system.is_smooth else 1
 
 
-def _predicted(tree: ClusterTree, system: System, q: Array, qd: Array, past: Past, h: Any) -> tuple[Array, Array]:
-    """Position and spanning velocity at the middle of the step."""
+def _predicted(
+    tree: ClusterTree, system: System, q: Array, qd: Array, past: Past, h: Any
+) -> tuple[Array, Array, Array]:
+    """Position and spanning velocity at the middle of the step, and the way there."""
     top, w = tree.top, to_the_middle(len(past.differences))
     gained = with_followers(tree, combine(known_only(w.velocity, past.known), past.differences, h))
-    if not system.is_smooth:
-        return closed(tree, top.integrate(q, 0.5 * h * qd))[0], qd + gained
-    shift = 0.5 * h * qd + with_followers(tree, _bend(past, h))
-    shift = screwed(top, shift, qd + 0.5 * gained, with_followers(tree, past.differences[0]), 0.5 * h)
-    middle = top.integrate(q, shift)
-    return closed(tree, middle, past.known < PREDICTED)[0], qd + gained
+    straight = _straight(system)
+    fixed = in_world(tree, q, qd) if straight else qd
+    shift, close = 0.5 * h * fixed, True
+    if system.is_smooth:
+        shift = shift + with_followers(tree, _bend(past, h))
+        rate = with_followers(tree, past.differences[0])
+        shift, close = screwed(top, shift, qd + 0.5 * gained, rate, 0.5 * h, straight), past.known < PREDICTED
+    middle = closed(tree, shifted(tree, q, shift) if straight else top.integrate(q, shift), close)[0]
+    return middle, in_world(tree, middle, fixed + gained, back=True) if straight else qd + gained, shift
 
 
-def _drift(tree: ClusterTree, system: System, past: Past, h: Any, base: Any) -> Array:
+def _straight(system: System) -> list[int]:
+    """Free bodies whose linear velocity is brought forward in the axes of the world: those that may meet others.
+
+    They go straight on where nothing pushes, so that what meets keeps its momentum to rounding.
+    """
+    return free_bodies(system.tree) if system.contact and system.contact.crowds else []
+
+
+def _accelerations(tree: ClusterTree, system: System, s: SmoothMotion, middle: Array) -> Array:
+    """Spanning accelerations at the middle; the linear ones of bodies that go straight in the axes of the world."""
+    if not _straight(system):
+        return spanning(tree, s.kin.embedding, s.a) + s.g
+    beyond = spanning(tree, s.kin.embedding, transport(tree, coordinates(tree, s.kin.embedding, s.qd)))
+    return in_world(tree, middle, spanning(tree, s.kin.embedding, s.a) + beyond + s.g)
+
+
+def _drift(tree: ClusterTree, system: System, past: Past, h: Any, base: Any, middle: Array) -> Array:
     """What the predicted middle has beyond half a step with the old velocity, in the coordinates of the middle."""
     if not system.is_smooth:
         return np.zeros(tree.nv)
-    return coordinates(tree, base, with_followers(tree, _bend(past, h)))
+    bend = with_followers(tree, _bend(past, h))
+    return coordinates(tree, base, in_world(tree, middle, bend, back=True) if _straight(system) else bend)
 
 
 def _bend(past: Past, h: Any) -> Array:
@@ -150,16 +171,17 @@ def _bend(past: Past, h: Any) -> Array:
 
 
 def _at_the_middle(
-    tree: ClusterTree, system: System, q: Array, qd: Array, qd_mid: Array, base: Any, drift: Array, u: Array,
+    tree: ClusterTree, system: System, q: Array, qd: Array, qd_mid: Array, base: Any, way: Array, u: Array,
     linear: Sequence[Any], h: Any, turning: Collection[int],
 ) -> tuple[SmoothMotion, Array, Array, Array | None]:  # fmt: skip
     """The smooth motion at the middle q, and the independent velocities at the start and at the end without impulses.
 
     Velocity products and external forces are taken at the middle, all other forces with the velocity at the start. Both
-    velocities are in the axes of the middle, which do not turn. Last the forces of users but springs, if there are any.
+    velocities are in the axes of the middle, to which `way` leads and which do not turn. Last the forces of users but
+    springs, if there are any.
     """
     v = coordinates(tree, base, qd)
-    here = turned_by(tree, v, 0.5 * h * v + drift)
+    here = turned_by(tree, v, coordinates(tree, base, way))
     v_mid = coordinates(tree, base, qd_mid)
     kin = motion(tree, q, v_mid, turning)
     f = joint_forces(system.drive, q, spanning(tree, kin.embedding, here), u, linear)
@@ -182,16 +204,18 @@ def _finish(
     impulses, flying = past.impulses, True
     v_next, travel = turned(tree, v_free, 0.5 * h), None
     if contact:
-        hit = contact(tree, s, middle, here, v_free, _drift(tree, system, past, h, G), past.impulses, h)
+        hit = contact(tree, s, middle, here, v_free, _drift(tree, system, past, h, G, middle), past.impulses, h)
         v_next, travel, records, impulses, flying = hit.v, hit.travel, hit.records, hit.memory, hit.flying
     differences = updated(a, past.differences)
     if system.is_smooth:
         w = over_the_step(len(differences))
-        q_smooth, qd_smooth = coasted(tree, q, qd, differences, past.known + 1.0, w, h)
+        q_smooth, qd_smooth = coasted(tree, q, qd, differences, past.known + 1.0, w, h, _straight(system))
         qd_smooth = qd_smooth - off
     if not system.is_smooth or flying is not True:
         travel = 0.5 * h * v_next if travel is None else travel
-        q_plain = top.integrate(middle, spanning(tree, G, travel) + (0.125 * h * h) * s.g)
+        travel = spanning(tree, G, travel) + (0.125 * h * h) * s.g
+        straight = _straight(system)
+        q_plain = shifted(tree, middle, in_world(tree, middle, travel)) if straight else top.integrate(middle, travel)
         qd_plain = spanning(tree, G, v_next) + (0.5 * h) * s.g
     if not system.is_smooth:
         q_next, qd_next = q_plain, qd_plain

@@ -81,7 +81,7 @@ class KnownPairs(PairContact):
             flying = sc.logical_and(flying, p[0] <= 0.0)
         for path in paths:
             flying = sc.logical_and(flying, path.inside)
-        return ended(tree, v, v_free, drift, factor * change, bounce, flying, np.zeros(self.memory_size), {}, h)
+        return ended(tree, v, v_free, drift, factor * change, bounce, flying, np.zeros(self.memory_size), {}, h, True)
 
     def _row(self, m: Measured, there: Any, bounce: Bounce, gravity: float, h: Any) -> tuple[ContactRow, Array, Array]:
         """A contact's row, all its lines z and their free velocities; nothing in a slot that is not filled."""
