@@ -105,3 +105,17 @@ def test_rows_are_the_neighbours_that_do_the_same():
 def test_few_rows_are_left_alone():
     function = random_function(5, size=300)
     assert make_plan(function, True, large=1, one=True) == make_plan(function, True, large=1)
+
+
+def test_code_behind_an_angle_may_begin_with_a_row(monkeypatch):
+    monkeypatch.setattr(find_rows, "WORTH", 0.0)
+
+    def body(a, b):
+        x = a[:12] * b[:12]
+        return np.array([*(a[0] * x), sc.sin(np.sum(x))], dtype=object)
+
+    function = sc.trace(body, SIZES)
+    last = make_plan(function, True, 40, 1, one=True).stages[-1]
+    assert [len(row) for row in last.rows] == [12] and last.values[:12] == last.rows[0]
+    a, b = np.linspace(1, 2, 40), np.linspace(-1, 1, 60)
+    assert compiled(function, True)(a, b)[:12].tobytes() == (a[0] * (a[:12] * b[:12])).tobytes()

@@ -260,7 +260,7 @@ def _cut(draft: Draft, units: Iterable[Row], segment: int) -> list[list[Row]]:
 
 def _goes_on(draft: Draft, before: Row, unit: Row) -> bool:
     """Whether a row adds to the sum of the row before, which nobody else is told to keep."""
-    return before[0] in draft.operations[unit[0]][1] and before[0] not in draft.stores
+    return bool(before) and before[0] in draft.operations[unit[0]][1] and before[0] not in draft.stores
 
 
 def _order(draft: Draft, needed: Iterable[Operand]) -> list[int]:
