@@ -81,11 +81,15 @@ class SearchedPairs:
         return near
 
     def added(self, near: Near, told: Array, close: Any) -> Near:
-        """What is near, with what a step was told where pairs are `close`; as if there was no search elsewhere."""
-        points = np.array(told[:-2]).reshape(-1, POINT)
-        points[:, 0] = [sc.where(close, key, 1.0) for key in points[:, 0]]
+        """What is near, with what a step was told where pairs are `close`; as if there was no search elsewhere.
+
+        In a loop, so that all points lie side by side without being copied; it waits for those with a formula.
+        """
+        count = sc.where(close, float(self.slots), sc.minimum(near.last, 0.0))
+        table = np.asarray(told[:-2]).reshape(-1, POINT)
+        _, points = sc.scan(lambda carry, row, shared: ([], list(row)), [], table, (), count, 1, [0])
         missed, waits = near.missed + sc.where(close, told[-2], 0.0), sc.logical_and(close, told[-1] <= 0.0)
-        return Near(np.concatenate([near.points, points]), missed, waits)
+        return Near(np.concatenate([near.points, points]), missed, near.last, waits)
 
     def points(self, shapes: Array, h: float, wanted: Array) -> Array:
         """What the next step of length h is told (B, size); shapes (B, shapes, 13) as `searched_shapes` has them.
