@@ -1,8 +1,8 @@
 """How many contacts and pairs of shapes a scene has room for, where its user does not say.
 
 A robot's own shapes are near each other all the time, and it stands on as many of them as its maker drew: pairs that
-are near at the neutral configuration and at those of its keyframes are counted, and the points where they are near, those
-of searches too. There is room for these, and for as many more as `USUAL`.
+are near at the neutral configuration and at those of its keyframes are counted, and the points where they are near,
+those of searches too. There is room for these, and for as many more as `USUAL`.
 """
 
 from __future__ import annotations
