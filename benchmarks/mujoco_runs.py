@@ -16,13 +16,18 @@ HARDER, SOLIMP, IMPRATIO = 0.25, 0.999, 10.0
 """Of the hard run: steps and time constant relative to those of the soft one; its impedance and ratio of them."""
 
 
-def stiff_model(path: Path) -> MjModel:
-    """MuJoCo's model of a scene with stiff constraints and short steps; `ValueError` where it has none."""
+def stiff_model(path: Path, driven: bool = True) -> MjModel:
+    """MuJoCo's model of a scene with stiff constraints and short steps; `ValueError` where it has none.
+
+    Where it is not `driven`, its actuators do nothing.
+    """
     import mujoco
 
     model = mujoco.MjModel.from_xml_path(str(path))
     model.opt.timestep, model.opt.integrator = DT, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     model.opt.iterations, model.opt.ls_iterations, model.opt.tolerance = 100, 50, 1e-10
+    if not driven:
+        model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_ACTUATION)
     for solref in _solrefs(model):
         solref[:] = SOLREF, 1.0
     return model
@@ -34,11 +39,11 @@ def _solrefs(model: MjModel) -> list[np.ndarray]:
     return [getattr(model, name) for name in names]
 
 
-def hard_model(path: Path) -> MjModel:
+def hard_model(path: Path, driven: bool = True) -> MjModel:
     """The same, as near to rigid as it goes, and without a fluid, which kinloop does not model."""
     import mujoco
 
-    model = stiff_model(path)
+    model = stiff_model(path, driven)
     model.opt.timestep, model.opt.cone, model.opt.impratio = HARDER * DT, mujoco.mjtCone.mjCONE_ELLIPTIC, IMPRATIO
     model.opt.density = model.opt.viscosity = 0.0
     for solref in _solrefs(model):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import kinloop as kl
 from benchmarks import menagerie_scenes, mujoco_runs
 
 pytest.importorskip("mujoco")
@@ -20,13 +21,13 @@ def test_scenes_of_three_robots_run_beside_mujoco(robot):
     if not (MODELS / robot / "scene.xml").exists():
         pytest.skip("the folder shared/models is not beside the repository")
     found = menagerie_scenes.look_at(MODELS / robot / "scene.xml", MODELS)
-    assert found.status in ("RUNNING", "UNSOLVED") and not found.problem, found
+    assert found.runs and not found.problem, found
     assert len(found.cells()) == len(menagerie_scenes.COLUMNS)
     assert found.hard_height < 2.0 or robot == "robotiq_2f85", found
 
 
 def folder(tmp_path, **texts):
-    (tmp_path / "robot").mkdir()
+    (tmp_path / "robot").mkdir(parents=True)
     for name, text in texts.items():
         (tmp_path / "robot" / f"{name}.xml").write_text(text)
     return tmp_path
@@ -42,23 +43,43 @@ def test_a_ball_rests_where_mujoco_has_it(tmp_path):
 def test_results_are_kept_and_problems_named(tmp_path, monkeypatch, capsys):
     muscle = BALL.replace("<position joint='j' kp='20'/>", "<muscle joint='j' lengthrange='0 1'/>")
     muscle = muscle.replace("ctrl='0.4'", "")
-    there = folder(tmp_path, scene=BALL, scene_muscle=muscle, other=BALL)
+    bad = BALL.replace("size='0.05'", "size='0.05' friction='-1 0 0'")
+    there = folder(tmp_path, scene=BALL, scene_bad=bad, scene_muscle=muscle, other=BALL)
     monkeypatch.setenv(menagerie_scenes.FOLDER, str(there))
     monkeypatch.setattr(menagerie_scenes, "alone", lambda path, folder, minutes: menagerie_scenes.look_at(path, folder))
     asked = ["--results", str(tmp_path / "r.json"), "--table", str(tmp_path / "t.md"), "robot"]
     assert menagerie_scenes.main(asked) == 1
-    assert "2 scenes: 1 run, 1 within 2 mm of MuJoCo" in capsys.readouterr().out
+    assert "3 scenes: 2 run, 2 within 2 mm of MuJoCo" in capsys.readouterr().out
     kept = json.loads((tmp_path / "r.json").read_text())
-    assert (
-        set(kept) == {"robot/scene.xml", "robot/scene_muscle.xml"}
-        and "muscle" in kept["robot/scene_muscle.xml"]["problem"]
-    )
+    assert set(kept) == {f"robot/scene{x}.xml" for x in ("", "_bad", "_muscle")}
+    assert "must not be negative" in kept["robot/scene_bad.xml"]["problem"]
+    assert "without motors: actuator" in kept["robot/scene_muscle.xml"]["left_out"][0]
     assert (tmp_path / "t.md").read_text().splitlines()[2].startswith("| robot/scene.xml | RUNNING | 1 | ")
     monkeypatch.setattr(menagerie_scenes, "alone", None)
     assert menagerie_scenes.main(asked) == 1
     monkeypatch.delenv(menagerie_scenes.FOLDER)
     with pytest.raises(SystemExit):
         menagerie_scenes.main(asked)
+
+
+def test_a_scene_begins_at_home_or_at_its_own_keyframe(tmp_path):
+    def first(keys):
+        text = BALL.replace("<key name='up' qpos='0 0 0.099 1 0 0 0 0.2' ctrl='0.4'/>", keys)
+        path = folder(tmp_path / f"{len(list(tmp_path.iterdir()))}", scene=text) / "robot/scene.xml"
+        sim = menagerie_scenes.simulator(kl.load(path))
+        state, u = menagerie_scenes.begin(sim, mujoco_runs.stiff_model(path))
+        return state.q[0, 2], u[0]
+
+    one, two = (f"<key name='{name}' qpos='0 0 {z} 1 0 0 0 0' ctrl='{z}'/>" for name, z in (("a", 0.5), ("b", 0.7)))
+    assert first(one + two) == (0.7, 0.7) and first(one.replace("'a'", "'home'") + two) == (0.5, 0.5)
+    assert first("") == (0.3, 0.0)
+
+
+def test_chance_explains_what_falls():
+    fallen = menagerie_scenes.Result("x", "RUNNING", soft_height=9.0, hard_height=7.0, chance=8.0)
+    assert "10 µm beside ends 8 mm beside" in fallen.explanation and "ends 8 mm" in fallen.cells()[-1]
+    fallen.chance = 0.1
+    assert not fallen.explanation and not fallen.fits
 
 
 def test_a_process_that_takes_too_long_is_ended(tmp_path):

@@ -1,8 +1,8 @@
 """How many contacts and pairs of shapes a scene has room for, where its user does not say.
 
-A robot's own shapes are near each other all the time, and it stands on as many of them as its maker drew: at the
-neutral configuration and at those of its keyframes pairs are counted that are near, and points of those on planes.
-There is room for these, and for as many more as `USUAL`.
+A robot's own shapes are near each other all the time, and it stands on as many of them as its maker drew: pairs that
+are near at the neutral configuration and at those of its keyframes are counted, and the points where they are near,
+those of searches too. There is room for these, and for as many more as `USUAL`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from kinloop.algorithms.trees.kinematics import world_poses
 from kinloop.robot import Robot
 from kinloop.scalar import Array
-from kinloop.sim.contact.near_pairs import nearness
+from kinloop.sim.contact.near_pairs import near_points, nearness
 from kinloop.sim.contact.scene import USUAL, Scene
-from kinloop.sim.contact.shapes import FORMULAS
+from kinloop.sim.contact.searched_pairs import SearchedPairs
 from kinloop.spatial import Transform
 
 NEAR = 0.005
@@ -25,7 +25,7 @@ NEAR = 0.005
 KEYFRAMES = 8
 """Keyframes that are looked at, at most."""
 MOST = 48
-"""Points on planes that are counted, at most: a robot drawn in the ground does not stand on all of its shapes."""
+"""Points that are counted, at most: a robot drawn in the ground does not stand on all of its shapes."""
 
 
 def with_room(robot: Robot, scene: Scene) -> Scene:
@@ -34,9 +34,10 @@ def with_room(robot: Robot, scene: Scene) -> Scene:
     if given.contacts is not None and given.pairs is not None:
         return scene
     points = pairs = 0
+    search = SearchedPairs(scene) if scene.searched and given.contacts is None else None
     for q in _configurations(robot):
-        on_planes, near = _counts(robot, scene, q)
-        points, pairs = max(points, on_planes), max(pairs, near)
+        counted = _counts(robot, scene, q, search)
+        points, pairs = max(points, counted[0]), max(pairs, counted[1])
     contacts = USUAL + min(points, MOST) if given.contacts is None else given.contacts
     options = replace(given, contacts=contacts, pairs=USUAL + pairs if given.pairs is None else given.pairs)
     return replace(scene, options=options)
@@ -59,13 +60,16 @@ def _poses(robot: Robot, scene: Scene, q: Array) -> list[Transform]:
     return [bodies[s.body].then(s.placement) if s.body >= 0 else s.placement for s in scene.shapes]
 
 
-def _counts(robot: Robot, scene: Scene, q: Array) -> tuple[int, int]:
-    """Points that are near a plane, and the most pairs of one kind that are near."""
+def _counts(robot: Robot, scene: Scene, q: Array, search: SearchedPairs | None) -> tuple[int, int]:
+    """Points that are near, and the most pairs of one kind that are."""
     poses = _poses(robot, scene, q)
     still = [0.0] * len(poses)
-    points = most = 0
-    for group in scene.classes:
-        near = sum(bool(nearness(scene.shapes, poses, still, pair, 1.0, NEAR) < 0.0) for pair in group.pairs)
-        most = max(most, near)
-        points += near * FORMULAS[group.kinds].points if group.kinds[1] == "plane" else 0
-    return points, most
+    near = [
+        tuple(pair for pair in c.pairs if nearness(scene.shapes, poses, still, pair, 1.0, NEAR) < 0.0)
+        for c in scene.classes
+    ]
+    most = max(map(len, near), default=0)
+    there = [replace(c, pairs=pairs) for c, pairs in zip(scene.classes, near, strict=True) if pairs]
+    only = replace(scene, classes=there, options=replace(scene.options, pairs=max(most, 1)))
+    points = near_points(only, poses, still, 1.0, NEAR).points
+    return int(np.sum(points[:, 0] < 0.0)) + (search.count(poses, NEAR) if search else 0), most
