@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import numpy as np
+
+import kinloop.scalar as sc
+from kinloop.compiler import compile_function
 from kinloop.compiler.plan.gates import find_gates
+from kinloop.compiler.plan.planner import make_plan
+from kinloop.compiler.plan.stage_types import Segment
 
 # Values: 0 and 1 are inputs, 2 says whether the loop is wanted; the loop 9 carries its first argument.
 OPERATIONS = {
@@ -49,3 +55,19 @@ def test_a_loop_without_a_gate_or_with_a_constant_one_leaves_nothing_out():
     assert not find_gates(OPERATIONS, {9: SimpleNamespace(carried=1, gate=None)}, [10])
     constant = {**OPERATIONS, 9: ("loop", (0, 1.0, 4, 6))}
     assert not find_gates(constant, {9: LOOP}, [10])
+
+
+def test_what_a_loop_alone_needs_is_copied_only_where_it_runs():
+    def f(x):
+        first = sc.repeat(3, lambda c, g: c * g[0], x[:4], x[4:5])
+        once = sc.repeat(
+            5, lambda c, g: np.array([c[0] + c[1] * g[0], *c[1:]]), first, first, x[5] > 0.0, lambda c: c[0] > 9.0
+        )
+        return np.array([once[0], x[4]])
+
+    function = sc.trace(f, {"x": 6})
+    idle = [s for s in make_plan(function, True).stages if isinstance(s, Segment) and s.gate is not None and s.copies]
+    assert idle and all(not s.values for s in idle)
+    kernel, x = compile_function(function, name="idle"), np.random.default_rng(0).normal(size=(21, 6))
+    np.testing.assert_array_equal(kernel(x), np.array([kernel(row) for row in x]))
+    np.testing.assert_allclose(kernel(x), np.array([function(row) for row in x]), rtol=1e-12)

@@ -4,6 +4,7 @@ import kinloop as kl
 from kinloop.sim import Status
 from kinloop.sim.contact.room import MOST
 from kinloop.sim.contact.scene import USUAL, Collisions
+from tests.sim.contact.test_searched_pairs import hull, scene
 
 
 def many_feet(tmp_path, balls, key=""):
@@ -35,6 +36,10 @@ def test_a_scene_far_from_everything_has_the_usual_room(tmp_path):
 def test_a_scene_drawn_in_the_ground_has_bounded_room(tmp_path):
     key = "<keyframe><key name='home' qpos='0 0 0 1 0 0 0'/></keyframe>"
     assert room(many_feet(tmp_path, MOST + 9, key)) == (USUAL + MOST, USUAL + MOST + 9)
+
+
+def test_points_that_a_search_finds_have_room():
+    assert room(scene([hull(), hull()])).contacts > USUAL, "at the neutral configuration they overlap"
 
 
 def test_room_that_is_given_counts(tmp_path):

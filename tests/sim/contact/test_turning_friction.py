@@ -99,3 +99,56 @@ def test_torques_between_two_bodies_are_equal_and_opposite(mu, left):
     assert out.status == [Status.RUNNING]
     np.testing.assert_allclose(out.v[-1][[0, 6]], [left, 5.0 - left], rtol=1e-9)
     np.testing.assert_allclose(out.v[-1][[3, 9]], 0.0, atol=1e-12)
+
+
+MODEL = """<mujoco><option cone="elliptic" impratio="100" timestep="0.001"/>
+<worldbody><geom name="floor" type="plane" size="1 1 1" friction="0.5 0.001 0.0001" solref="0.004 1"/>
+<body pos="0 0 0.05"><freejoint/><geom name="ball" type="sphere" size="0.05" mass="1" condim="{condim}"
+friction="1 {torsion} {rolling}" solref="0.004 1"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("condim", "torsion", "rolling", "v"),
+    [
+        (3, 0.02, 0.01, (0, 0, 30, 0, 0, 0)),
+        (4, 0.003, 0.01, (0, 0, 30, 0, 0, 0)),
+        (6, 0.003, 0.002, (0, 10, 0, 0.5, 0, 0)),
+        (6, 0.0005, 0.002, (0, 0, 30, 0, 0, 0)),
+    ],
+)
+def test_balls_of_a_file_slow_down_as_mujoco_has_them(tmp_path, condim, torsion, rolling, v):
+    mujoco = pytest.importorskip("mujoco")
+    path = tmp_path / "ball.xml"
+    path.write_text(MODEL.format(condim=condim, torsion=torsion, rolling=rolling))
+    robot = kl.load(path)
+    sim = kl.Simulator(robot, dt=1e-3, collisions=True)
+    run = sim.rollout(on_the_ground(robot), v, steps=150)
+    assert run.status == [Status.RUNNING]
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    data.qvel[:] = *v[3:], *v[:3]
+    for _ in range(150):
+        mujoco.mj_step(model, data)
+    turning, speed = np.linalg.norm(run.final.qd[0].reshape(2, 3), axis=1)
+    lost = np.linalg.norm(v[:3]) - turning
+    assert turning == pytest.approx(np.linalg.norm(data.qvel[3:]), abs=0.02 * abs(lost) + 1e-3)
+    assert speed == pytest.approx(np.linalg.norm(data.qvel[:2]), abs=2e-3)
+    assert (lost > 0.5) == (condim > 3)
+
+
+def test_a_spinning_disc_stops_when_its_rim_and_its_patch_say():
+    """A disc rests on points of its rim, which slide, and each of them resists turning too: mu r + mu_t in all."""
+    r, mu, torsion, spin = 0.1, 0.3, 0.02, 20.0
+    b = Builder("disc")
+    shape = Geometry("cylinder", (r, 0.04), name="disc", surface=Surface((mu, torsion, 0.0), 4))
+    b.body("disc", mass=2.0, inertia=(0.006, 0.006, r**2), joint="free", geometry=(shape,))
+    robot = b.build()
+    sim = kl.Simulator(robot, ground=Plane(friction=mu), collisions=Collisions())
+    q = robot.neutral()
+    q[2] = 0.02
+    slows = G * (mu * r + torsion) / (0.5 * r**2)
+    out = sim.rollout(q, [0, 0, spin, 0, 0, 0], steps=round(1.2e3 * spin / slows), record=["v"])
+    assert out.status == [Status.RUNNING]
+    t = 1e-3 * np.arange(1, len(out.v) + 1)
+    np.testing.assert_allclose(out.v[:, 2], np.maximum(0.0, spin - slows * t), atol=0.01 * spin)
+    assert np.max(np.abs(out.v[-1])) < 1e-4

@@ -45,6 +45,8 @@ class Draft:
     made: set[int] = field(default_factory=set)
     gates: dict[int, int] = field(default_factory=dict)  # the value that says whether a value is needed
     gate_slots: dict[int, int] = field(default_factory=dict)
+    picked: dict[Operand, set[int]] = field(default_factory=dict)  # what is used of a loop's or choice's results
+    idle: dict[int, list[tuple[Operand, int]]] = field(default_factory=dict)  # copies that the value in a slot gates
     settled: dict[tuple[Operand, ...], int] = field(default_factory=dict)  # where values lie side by side
     waiting: dict[int, Row] = field(default_factory=dict)  # values that wait side by side
 
@@ -74,7 +76,11 @@ class Draft:
                 elif s.op in ("pick", "nearest"):
                     picks[s.index] = s.payload if s.op == "pick" else s.payload.slots
         outputs = [_operand(x) for out in function.outputs.values() for x in out.flat]
-        return cls(n_in, outputs, operations, loops, picks, home, usual, tables, n_in + len(outputs))
+        draft = cls(n_in, outputs, operations, loops, picks, home, usual, tables, n_in + len(outputs))
+        for k, (op, args) in operations.items():
+            if op == "pick":
+                draft.picked.setdefault(args[0], set()).add(picks[k])
+        return draft
 
     def reserve(self, count: int = 1) -> int:
         """The first of `count` new slots."""
@@ -92,6 +98,19 @@ class Draft:
         """The first of the slots in which values lie side by side already; None if they do not."""
         at = [self.home.get(x) if isinstance(x, int) else None for x in values]
         return at[0] if at and at[0] is not None and at == list(range(at[0], at[0] + len(at))) else None
+
+    def feed_loop(self, values: Sequence[Operand], base: int, k: int) -> None:
+        """Have what loop k carries and is given in the slots from `base` on.
+
+        What is known already, and nobody asks for after the loop, is copied only where some state wants a round.
+        """
+        loop, used = self.loops[k], self.picked.get(k, set())
+        for i, x in enumerate(values):
+            known = isinstance(x, float) or x in self.home
+            if loop.gate is not None and known and i != loop.gate and (i >= loop.carried or i not in used):
+                self.idle.setdefault(base + loop.gate, []).append((x, base + i))
+            else:
+                self.feed(x, base + i)
 
     def settle(self, values: Sequence[Operand]) -> int:
         """The first of the slots in which values lie side by side: where they do already, or will in time."""

@@ -118,7 +118,7 @@ def _add_barrier(draft: Draft, barriers: list[int], body: Callable[[LoopNode, Pl
     for k in barriers:
         op, args = draft.operations[k]
         if op == "loop":
-            loop = _add_loop(draft, draft.loops[k], args, leaves[k], body)
+            loop = _add_loop(draft, k, args, leaves[k], body)
             stages.append(loop)
             homes[k] = (
                 *range(loop.base, loop.base + loop.carried),
@@ -144,9 +144,10 @@ def _add_barrier(draft: Draft, barriers: list[int], body: Callable[[LoopNode, Pl
 
 
 def _add_loop(
-    draft: Draft, loop: LoopNode, args: Sequence[Operand], leaves: int, body: Callable[[LoopNode, Places], Plan]
+    draft: Draft, k: int, args: Sequence[Operand], leaves: int, body: Callable[[LoopNode, Places], Plan]
 ) -> Repeat:
-    """The stage of a loop, and slots for all that it carries, is given, reads and leaves."""
+    """The stage of loop k, and slots for all that it carries, is given, reads and leaves."""
+    loop = draft.loops[k]
     first = len(args) - loop.rounds * sum(loop.widths)
     copied, groups = args[: first - sum(loop.shared)], args[first - sum(loop.shared) : first]
     plain = not (loop.shared or loop.widths or loop.left)
@@ -160,10 +161,9 @@ def _add_loop(
         tables.append((draft.settle(args[first : first + loop.rounds * width]), width))
         first += loop.rounds * width
     base = draft.size
-    plan = body(loop, None if plain else tuple(k - base for k in at))
+    plan = body(loop, None if plain else tuple(slot - base for slot in at))
     draft.reserve(plan.slots)
-    for i, x in enumerate(copied):
-        draft.feed(x, base + i)
+    draft.feed_loop(copied, base, k)
     return Repeat(plan, base, loop.rounds, loop.carried, loop.gate, tuple(tables), leaves, loop.left, loop.cleared)
 
 
@@ -187,6 +187,10 @@ def _add_segments(draft: Draft, needed: Iterable[Operand], how: _How) -> None:
     for g, slot in draft.gate_slots.items():
         for piece in _cut(draft, _singles(v for v in order if draft.gates.get(v) == g), how.segment):
             draft.stages.append(Segment(tuple(v for (v,) in piece), gate=slot))
+    idle, draft.idle = draft.idle, {}
+    for slot, copies in idle.items():
+        for k in range(0, len(copies), how.segment // 2):
+            draft.stages.append(Segment((), tuple(copies[k : k + how.segment // 2]), gate=slot))
 
 
 def _pieces(draft: Draft, order: list[int], how: _How) -> list[list[Row] | Laps]:

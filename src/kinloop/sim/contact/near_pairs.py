@@ -36,11 +36,13 @@ class Near(NamedTuple):
     """Points where shapes are next to each other, a row each: key, gap [m], point and normal in the world, pair.
 
     The key is below zero where they may touch in this step. `missed` is how many pairs were near and had no slot,
-    `waits` whether pairs without a formula are near that nobody looked at: then the step is none.
+    `last` how many of the last kind were near. `waits` says whether pairs without a formula are near that nobody looked
+    at: then the step is none.
     """
 
     points: Array
     missed: Any
+    last: Any = 0.0
     waits: Any = False
 
 
@@ -49,7 +51,7 @@ def near_points(scene: Scene, poses: list[Transform], speeds: list[Any], h: Any,
     table = np.array([[*pose.p, *pose.R.flat, speed] for pose, speed in zip(poses, speeds, strict=True)], dtype=object)
     rows: list[Array] = []
     missed: Any = 0.0
-    first = 0
+    first, count = 0, 0.0
     for group in scene.classes:
         keys = [nearness(scene.shapes, poses, speeds, pair, h, nearby) for pair in group.pairs]
         slots = min(len(keys), scene.room.pairs)
@@ -65,7 +67,7 @@ def near_points(scene: Scene, poses: list[Transform], speeds: list[Any], h: Any,
         )
         rows.append(found.reshape(-1, POINT))
         first += len(keys)
-    return Near(np.concatenate(rows) if rows else np.empty((0, POINT)), missed)
+    return Near(np.concatenate(rows) if rows else np.empty((0, POINT)), missed, count)
 
 
 def nearness(

@@ -1,8 +1,8 @@
 """How many contacts and pairs of shapes a scene has room for, where its user does not say.
 
 A robot's own shapes are near each other all the time, and it stands on as many of them as its maker drew: pairs that
-are near at the neutral configuration and at those of its keyframes are counted, and the points where they are near.
-There is room for these, and for as many more as `USUAL`. Pairs that are searched for are not looked at here.
+are near at the neutral configuration and at those of its keyframes are counted, and the points where they are near,
+those of searches too. There is room for these, and for as many more as `USUAL`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from kinloop.robot import Robot
 from kinloop.scalar import Array
 from kinloop.sim.contact.near_pairs import near_points, nearness
 from kinloop.sim.contact.scene import USUAL, Scene
+from kinloop.sim.contact.searched_pairs import SearchedPairs
 from kinloop.spatial import Transform
 
 NEAR = 0.005
@@ -33,8 +34,9 @@ def with_room(robot: Robot, scene: Scene) -> Scene:
     if given.contacts is not None and given.pairs is not None:
         return scene
     points = pairs = 0
+    search = SearchedPairs(scene) if scene.searched and given.contacts is None else None
     for q in _configurations(robot):
-        counted = _counts(robot, scene, q)
+        counted = _counts(robot, scene, q, search)
         points, pairs = max(points, counted[0]), max(pairs, counted[1])
     contacts = USUAL + min(points, MOST) if given.contacts is None else given.contacts
     options = replace(given, contacts=contacts, pairs=USUAL + pairs if given.pairs is None else given.pairs)
@@ -58,7 +60,7 @@ def _poses(robot: Robot, scene: Scene, q: Array) -> list[Transform]:
     return [bodies[s.body].then(s.placement) if s.body >= 0 else s.placement for s in scene.shapes]
 
 
-def _counts(robot: Robot, scene: Scene, q: Array) -> tuple[int, int]:
+def _counts(robot: Robot, scene: Scene, q: Array, search: SearchedPairs | None) -> tuple[int, int]:
     """Points that are near, and the most pairs of one kind that are."""
     poses = _poses(robot, scene, q)
     still = [0.0] * len(poses)
@@ -70,4 +72,4 @@ def _counts(robot: Robot, scene: Scene, q: Array) -> tuple[int, int]:
     there = [replace(c, pairs=pairs) for c, pairs in zip(scene.classes, near, strict=True) if pairs]
     only = replace(scene, classes=there, options=replace(scene.options, pairs=max(most, 1)))
     points = near_points(only, poses, still, 1.0, NEAR).points
-    return int(np.sum(points[:, 0] < 0.0)), most
+    return int(np.sum(points[:, 0] < 0.0)) + (search.count(poses, NEAR) if search else 0), most

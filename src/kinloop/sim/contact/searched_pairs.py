@@ -27,6 +27,9 @@ from kinloop.sim.contact.shapes.convex_pairs import ConvexPairs
 from kinloop.sim.contact.shapes.over_fields import Field
 from kinloop.spatial import Transform
 
+AT_ONCE = 256
+"""Rows whose boxes are compared together, which keeps arrays small."""
+
 
 class SearchedPairs:
     """The searched pairs of a scene; `usual` are poses of all its shapes at configurations that the model names."""
@@ -78,17 +81,24 @@ class SearchedPairs:
         return near
 
     def added(self, near: Near, told: Array, close: Any) -> Near:
-        """What is near, with what a step was told where pairs are `close`; as if there was no search elsewhere."""
-        points = np.array(told[:-2]).reshape(-1, POINT)
-        points[:, 0] = [sc.where(close, key, 1.0) for key in points[:, 0]]
+        """What is near, with what a step was told where pairs are `close`; as if there was no search elsewhere.
+
+        In a loop, so that all points lie side by side without being copied; it waits for those with a formula.
+        """
+        count = sc.where(close, float(self.slots), sc.minimum(near.last, 0.0))
+        table = np.asarray(told[:-2]).reshape(-1, POINT)
+        _, points = sc.scan(lambda carry, row, shared: ([], list(row)), [], table, (), count, 1, [0])
         missed, waits = near.missed + sc.where(close, told[-2], 0.0), sc.logical_and(close, told[-1] <= 0.0)
-        return Near(np.concatenate([near.points, points]), missed, waits)
+        return Near(np.concatenate([near.points, points]), missed, near.last, waits)
 
     def points(self, shapes: Array, h: float, wanted: Array) -> Array:
         """What the next step of length h is told (B, size); shapes (B, shapes, 13) as `searched_shapes` has them.
 
         Rows that are not `wanted` (B,) are not looked at.
         """
+        if len(shapes) > AT_ONCE:
+            parts = (slice(k, k + AT_ONCE) for k in range(0, len(shapes), AT_ONCE))
+            return np.concatenate([self.points(shapes[k], h, wanted[k]) for k in parts])
         p, R, speed = shapes[..., :3], shapes[..., 3:12].reshape(*shapes.shape[:2], 3, 3), shapes[..., 12]
         i, j = self.pairs.pairs.T
         reach = h * (NEARBY + speed[:, i] + speed[:, j]) + self.margins
@@ -103,6 +113,12 @@ class SearchedPairs:
             if found:
                 out[row, : POINT * len(found)] = np.ravel(found)
         return out
+
+    def count(self, poses: Sequence[Transform], within: float) -> int:
+        """How many points are nearer than so much [m]; `poses` are those of all shapes of the scene."""
+        R, p = (np.array([getattr(poses[k], name) for k in self.used]) for name in ("R", "p"))
+        reach = within + self.margins
+        return len(self._row(R, p, reach, np.flatnonzero(self.pairs.near(R, p, reach)).tolist()))
 
     def _row(self, R: Array, p: Array, reach: Array, near: list[int]) -> list[list[float]]:
         """Points of one row that may touch in the step."""

@@ -19,6 +19,9 @@ LIFT = 0.02
 """A point below the surface comes up no faster than sqrt(LIFT g depth), the speed after a fall of a hundredth of its
 depth: a bad start costs that much energy at most."""
 
+LEAST = 9.81
+"""The gravity that contacts reckon with where there is less [m/s^2]."""
+
 
 class Touch(NamedTuple):
     """One candidate at a configuration: its gap [m], and the axes of contact (normal, two tangents) as columns.
@@ -45,8 +48,11 @@ def touch(ground: Ground, c: Candidate, T: Transform) -> Touch:
 
 
 def gravity_of(top: Topology) -> float:
-    """Size of the gravity [m/s^2]."""
-    return float(np.linalg.norm(top.mechanism.gravity))
+    """Size of the gravity, and at least `LEAST` [m/s^2]: what is lifted as slowly as it would fall, and what is a blow.
+
+    Without weight, too, things are pressed together, and would sink into each other by what steps do wrong.
+    """
+    return max(float(np.linalg.norm(top.mechanism.gravity)), LEAST)
 
 
 def lowest_rate(g: float, gap: Any, h: Any) -> Any:

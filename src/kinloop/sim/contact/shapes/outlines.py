@@ -15,6 +15,12 @@ ALIGNED = 0.01
 """Segments on one line leave it by less, as a part of their length."""
 
 
+FEW = 16
+"""Corners that an outline has at most: of a circle they leave out 2 % of its radius."""
+
+DIRECTIONS = np.array([[math.cos(x), math.sin(x)] for x in 2.0 * math.pi * np.arange(FEW) / FEW])
+
+
 def hull(points: Array) -> Array:
     """The corners (m, 2) of the convex hull of points (n, 2), counterclockwise; of a thin one its two ends, or one."""
     ordered = points[np.lexsort((points[:, 1], points[:, 0]))].tolist()
@@ -48,9 +54,9 @@ def inside(window: Array, x: Array) -> bool:
 def overlap(a: Array, b: Array) -> Array:
     """Corners (m, 2) of what the hulls of two sets of points (n, 2) share.
 
-    Nothing where it is a point of one of them or the crossing of two segments.
+    Nothing where it is a point of one of them or the crossing of two segments. Of many corners `FEW` stand for all.
     """
-    a, b = hull(a), hull(b)
+    a, b = hull(_few(a)), hull(_few(b))
     if min(len(a), len(b)) < 2:
         return np.empty((0, 2))
     if len(b) == 2:
@@ -58,10 +64,20 @@ def overlap(a: Array, b: Array) -> Array:
     return _cut(a, b) if len(b) > 2 else _shared(a, b)
 
 
+def _few(points: Array) -> Array:
+    """Of many points those furthest along as many directions."""
+    return points[np.unique(np.argmax(DIRECTIONS @ points.T, axis=1))] if len(points) > FEW else points
+
+
 def _cut(subject: Array, window: Array) -> Array:
     """A polygon cut off at the edges of another one, edge after edge [Sutherland1974]."""
-    corners = subject.tolist()
-    for begin, end in zip(window.tolist(), np.roll(window, -1, axis=0).tolist(), strict=True):
+    after = np.roll(window, -1, axis=0)
+    (d_x, d_y), (x, y) = (after - window).T, (subject[:, None] - window).T
+    left = d_x[:, None] * y - d_y[:, None] * x
+    if (left.max(axis=1) < 0.0).any():
+        return np.empty((0, 2))
+    corners, some = subject.tolist(), np.flatnonzero(left.min(axis=1) < 0.0)  # others cut nothing off
+    for begin, end in zip(window[some].tolist(), after[some].tolist(), strict=True):
         kept: list[list[float]] = []
         side = [_left_of(begin, end, x) for x in corners]
         for k, x in enumerate(corners):
