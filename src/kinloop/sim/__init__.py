@@ -13,8 +13,9 @@ What happens inside:
 
 - `outside`: all forces of users on a robot. `spring_rows`: the coordinates along which springs and dampers act;
   `implicit_springs`: how a step takes these.
-- `actuators`: all forces at joints. `file_motors`: motors as a model file describes them. `tendon_forces`: springs and
-  limits of tendons. `transmissions`: the lengths that these act along, `wrapping`: around spheres and cylinders.
+- `actuators`: all forces at joints. `stiff_gains`: springs and servos that are too stiff for their steps.
+  `file_motors`: motors as a model file describes them. `tendon_forces`: springs and limits of tendons. `transmissions`:
+  the lengths that these act along, `wrapping`: around spheres and cylinders.
 - `keyframes`: where a model file lets a robot start. `sensors`: what the sensors of a model tell;
   `contact_sensors`: those of contact, `sensor_zones`: where they feel it.
 - `smooth_motion`: accelerations between impacts. `turning_axes`: velocities of free bodies in axes that rest.

@@ -35,6 +35,7 @@ from kinloop.model.topology import Topology
 from kinloop.scalar import Array
 from kinloop.sim.file_motors import FileMotor, JointBound, model_motors
 from kinloop.sim.motors import LAWS, Motor, motor_force, stays_within, unless
+from kinloop.sim.stiff_gains import NOTHING, Faded, StiffGains
 from kinloop.sim.tendon_forces import TendonForce
 from kinloop.sim.transmissions import Line, Setting, actuator_line, along_tendon
 from kinloop.spatial import apply_pose
@@ -48,7 +49,7 @@ class Drive:
     joints that have no plain position (a free joint, a ball), and for motors of a file that act along other things.
     `damping`, `stiffness`, `rest` and `place_of` (again places in q) are given for every spanning coordinate. `bounds`
     hold for the sum of all motors at a coordinate; `tendons` and `carried` weights act by themselves; `of_file` says
-    whether the motors are those of the model file, in its order.
+    whether the motors are those of the model file, in its order. `stiff` is there where something may touch.
     """
 
     motors: tuple[Motor | FileMotor, ...]
@@ -63,6 +64,11 @@ class Drive:
     tendons: tuple[TendonForce, ...] = ()
     carried: tuple[CarriedWeight, ...] = ()
     of_file: bool = False
+    stiff: StiffGains | None = None
+
+    def faded(self, k: float, arms: dict[int, Any], h: Any) -> Faded:
+        """What a spring of stiffness k along a line has besides in an implicit step of length h (`stiff_gains`)."""
+        return NOTHING if self.stiff is None or h is None else self.stiff.faded(k, arms, h)
 
     @property
     def is_smooth(self) -> bool:
@@ -97,7 +103,8 @@ class Drive:
         pulled = {m.actuator.tendon for m in self.motors if isinstance(m, FileMotor)}
         tendons = tuple(plain(t) for t in self.top.mechanism.tendons if t.name in pulled)
         more = tendons, self.bounds, *(tuple(map(plain, x)) for x in (self.tendons, self.carried))
-        return (*joints, more) if any(more) else joints
+        whole = (*joints, more) if any(more) else joints
+        return whole if self.stiff is None else (*whole, self.stiff)
 
 
 def make_drive(tree: ClusterTree, motors: Sequence[Motor | FileMotor | str] | str | None) -> Drive:
@@ -140,11 +147,11 @@ def _places(top: Topology) -> tuple[int, ...]:
     return tuple(out)
 
 
-def joint_forces(drive: Drive, q: Array, qd: Array, u: Array, linear: Sequence[Any] = ()) -> Array:
+def joint_forces(drive: Drive, q: Array, qd: Array, u: Array, linear: Sequence[Any] = (), h: Any = None) -> Array:
     """Forces on all spanning coordinates: damping, springs and motors under the controls u.
 
     A motor or a bound of the drive whose entry of `linear` holds is not bounded: an implicit step keeps it within its
-    bounds (`implicit`).
+    bounds (`implicit`). `h` is the length of that step, if it is one.
     """
     f = np.zeros(len(qd), dtype=np.result_type(q, qd, u))
     for d in range(len(qd)):
@@ -153,19 +160,21 @@ def joint_forces(drive: Drive, q: Array, qd: Array, u: Array, linear: Sequence[A
             f[d] = f[d] - damping * qd[d]
         if s:
             f[d] = f[d] - s * (q[drive.place_of[d]] - drive.rest[d])
+            more = drive.faded(float(s), {d: 1.0}, h)
+            f[d] = f[d] - more.damping * qd[d] if more is not NOTHING else f[d]
     at = Setting(drive.top, q)
     for tendon in drive.tendons:
         line = along_tendon(tendon.tendon, at)
         _push(f, line, tendon.force(line.length, line.rate(qd)))
     for d, x in _carrying(drive, at).items():
         f[d] = f[d] + x
-    for d, x in motor_forces(drive, q, qd, u, linear, at):
+    for d, x in motor_forces(drive, q, qd, u, linear, at, h):
         f[d] = f[d] + x
     return f
 
 
 def motor_forces(
-    drive: Drive, q: Array, qd: Array, u: Array, linear: Sequence[Any] = (), at: Setting | None = None
+    drive: Drive, q: Array, qd: Array, u: Array, linear: Sequence[Any] = (), at: Setting | None = None, h: Any = None
 ) -> list[tuple[int, Any]]:
     """(coordinate, force) of all motors, one by one; of bounded coordinates what is left of their sum."""
     at = Setting(drive.top, q) if at is None else at
@@ -173,10 +182,12 @@ def motor_forces(
     for k, (motor, d, place) in enumerate(zip(drive.motors, drive.dofs, drive.places, strict=True)):
         stays = linear[k] if linear else False
         if isinstance(motor, Motor):
-            out.append((d, motor_force(motor, u[k], q[place] if place >= 0 else 0.0, qd[d], stays)))
+            more = drive.faded(motor.stiffness, {d: motor.gear}, h).damping
+            out.append((d, motor_force(motor, u[k], q[place] if place >= 0 else 0.0, qd[d], stays, more)))
         else:
             line = actuator_line(motor.actuator, drive.named_tendons, at)
-            force = file_motor_force(motor, line, qd, u[k], stays)
+            more = drive.faded(motor.stiffness, line.arms, h).damping
+            force = file_motor_force(motor, line, qd, u[k], stays, more)
             out += [(d, arm * force) for d, arm in line.arms.items()]
     for k, (d, low, high) in enumerate(drive.bounds, start=len(drive.motors)):
         total = sum(x for e, x in out if e == d)
@@ -185,9 +196,10 @@ def motor_forces(
     return out
 
 
-def file_motor_force(motor: FileMotor, line: Line, qd: Array, u: Any, linear: Any = False) -> Any:
-    """The force of a motor of a file along its line; its limits are left out where `linear` holds."""
+def file_motor_force(motor: FileMotor, line: Line, qd: Array, u: Any, linear: Any = False, damping: Any = 0.0) -> Any:
+    """The force of a motor of a file along its line, with some more damping; without limits where `linear` holds."""
     f = motor.force(u, line.length, line.rate(qd))
+    f = f if isinstance(damping, float) and not damping else f - damping * line.rate(qd)
     return unless(linear, f, motor.limited(f)) if motor.is_limited else f
 
 
@@ -255,6 +267,9 @@ def implicit(drive: Drive, q: Array, qd: Array, before: Array, u: Array, h: Any)
         h * float(d) + (0.25 * h * h) * float(s) if d or s else 0.0
         for d, s in zip(drive.damping, drive.stiffness, strict=True)
     ]
+    for d, s in enumerate(drive.stiffness):
+        more = drive.faded(float(s), {d: 1.0}, h)
+        extra[d] = extra[d] + more.armature if more is not NOTHING else extra[d]
     for tendon in drive.tendons:
         line = along_tendon(tendon.tendon, at)
         rate = line.rate(qd)
@@ -262,15 +277,16 @@ def implicit(drive: Drive, q: Array, qd: Array, before: Array, u: Array, h: Any)
     own = [0.0] * len(qd) if drive.bounds else extra
     for k, (motor, d, place) in enumerate(zip(drive.motors, drive.dofs, drive.places, strict=True)):
         if isinstance(motor, Motor):
-            gain, within = _motor_armature(motor, q[place] if place >= 0 else None, qd[d], before[d], u[k], h)
+            more = drive.faded(motor.stiffness, {d: motor.gear}, h)
+            gain, within = _motor_armature(motor, q[place] if place >= 0 else None, qd[d], before[d], u[k], h, more)
             own[d] = own[d] + gain
         else:
             line = actuator_line(motor.actuator, drive.named_tendons, at)
-            gain, within = _file_armature(motor, line, qd, before, u[k], h)
+            gain, within = _file_armature(motor, line, qd, before, u[k], h, drive.faded(motor.stiffness, line.arms, h))
             _spread(own, line, gain)
         linear.append(within)
     if drive.bounds:
-        pushed = dict(motor_forces(drive, q, qd, u, [*linear, *[True] * len(drive.bounds)], at))
+        pushed = dict(motor_forces(drive, q, qd, u, [*linear, *[True] * len(drive.bounds)], at, h))
         for d, low, high in drive.bounds:
             within = stays_within(pushed[d], own[d] * sc.abs(before[d]), low, high)
             own[d] = sc.where(within, own[d], 0.0)
@@ -289,25 +305,31 @@ def _spread(extra: list[Any], line: Line, gain: Any) -> None:
         extra[d] = extra[d] + gain * (size * total)
 
 
-def _motor_armature(motor: Motor, q: Any, qd: Any, before: Any, u: Any, h: Any) -> tuple[Any, Any]:
+def _motor_armature(motor: Motor, q: Any, qd: Any, before: Any, u: Any, h: Any, more: Faded) -> tuple[Any, Any]:
     """What a motor adds to its coordinate, and whether it stays within its limit; q is None where there is none."""
     own = LAWS[motor.kind].armature(motor, h)
+    own = own if more is NOTHING else own + more.armature
     gain = motor.gear**2 * own
     if not (np.isfinite(motor.limit) and LAWS[motor.kind].is_servo):
         return gain, False
     x = 0.0 if q is None else q + (0.5 * h) * qd
     asked = LAWS[motor.kind].force(motor, u, motor.gear * x, motor.gear * qd)
+    asked = asked if more is NOTHING else asked - more.damping * (motor.gear * qd)
     within = stays_within(asked, own * (abs(motor.gear) * sc.abs(before)), -motor.limit, motor.limit)
     return sc.where(within, gain, 0.0), within
 
 
-def _file_armature(motor: FileMotor, line: Line, qd: Array, before: Array, u: Any, h: Any) -> tuple[Any, Any]:
+def _file_armature(
+    motor: FileMotor, line: Line, qd: Array, before: Array, u: Any, h: Any, more: Faded
+) -> tuple[Any, Any]:
     """What a motor of a file adds along its line, and whether it stays within its limits."""
     gain = motor.armature(u, h)
+    gain = gain if more is NOTHING else gain + more.armature
     if not (motor.is_limited and motor.is_servo):
         return gain, False
     rate = line.rate(qd)
     asked = motor.force(u, line.length + (0.5 * h) * rate, rate)
+    asked = asked if more is NOTHING else asked - more.damping * rate
     within = stays_within(asked, gain * sc.abs(line.rate(before)), *motor.actuator.force_range)
     return sc.where(within, gain, 0.0), within
 

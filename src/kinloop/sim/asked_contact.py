@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
+
+import numpy as np
 
 from kinloop.errors import MethodError
 from kinloop.robot import Robot
@@ -18,6 +21,9 @@ from kinloop.sim.contact.room import usual_poses, with_room
 from kinloop.sim.contact.scene import Collisions, make_scene
 from kinloop.sim.integrators import INTEGRATORS
 from kinloop.sim.integrators.integrator import Integrator
+from kinloop.sim.motors import Motor
+from kinloop.sim.stiff_gains import NOTHING, StiffGains, mobilities
+from kinloop.sim.transmissions import Setting, actuator_line
 
 SHOWN = 5
 """Names that a warning lists."""
@@ -89,3 +95,16 @@ def listed(names: Sequence[str]) -> str:
     """A few names, and how many more there are."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(map(repr, names[:SHOWN])) + more
+
+
+def with_stiff_gains(robot: Robot, drive: Drive, dt: float) -> Drive:
+    """The drive with what `stiff_gains` asks for, if a spring or servo is too stiff for steps of length dt."""
+    if not (any(m.stiffness for m in drive.motors) or np.any(drive.stiffness)):
+        return drive
+    gains, at = StiffGains(mobilities(robot), dt), Setting(drive.top, drive.top.neutral())
+    lines = [(float(s), {d: 1.0}) for d, s in enumerate(drive.stiffness)]
+    for m, d in zip(drive.motors, drive.dofs, strict=True):
+        own = {d: m.gear} if isinstance(m, Motor) else actuator_line(m.actuator, drive.named_tendons, at).arms
+        lines.append((m.stiffness, own))
+    stiff = any(gains.faded(k, arms, dt) is not NOTHING for k, arms in lines)
+    return replace(drive, stiff=gains) if stiff else drive

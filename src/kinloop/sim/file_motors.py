@@ -56,6 +56,11 @@ class FileMotor:
         return any((*a.gain[1:], *a.bias[1:]))
 
     @property
+    def stiffness(self) -> float:
+        """That of the spring which it is along its length, where that does not depend on its control; else zero."""
+        return max(-float(self.actuator.bias[1]), 0.0) if not self.actuator.gain[1] else 0.0
+
+    @property
     def is_limited(self) -> bool:
         return self.actuator.force_range != UNBOUNDED
 

@@ -39,6 +39,11 @@ class Motor:
             checked_number(f"limit of the motor of {self.joint!r}", self.limit, "not be negative", 0.0)
         checked_number(f"gear of the motor of {self.joint!r}", self.gear, "be a finite number")
 
+    @property
+    def stiffness(self) -> float:
+        """That of the spring which a position servo is."""
+        return self.kp if LAWS[self.kind].needs_position else 0.0
+
 
 AHEAD = 1.1
 """By how much more than in the last step a servo at its limit may accelerate before it is taken as at it still. In the
@@ -77,11 +82,12 @@ LAWS = {
 """Every kind of motor by name."""
 
 
-def motor_force(motor: Motor, u: Any, q: Any, qd: Any, linear: Any = False) -> Any:
-    """The force of one motor on its coordinate, for the control u, at position q and rate qd; its limit is left out
-    where `linear` holds."""
+def motor_force(motor: Motor, u: Any, q: Any, qd: Any, linear: Any = False, damping: Any = 0.0) -> Any:
+    """The force of one motor on its coordinate, for the control u, at position q and rate qd, with some more damping;
+    its limit is left out where `linear` holds."""
     q, qd = motor.gear * q, motor.gear * qd
     f = LAWS[motor.kind].force(motor, u, q, qd)
+    f = f if isinstance(damping, float) and not damping else f - damping * qd
     if np.isfinite(motor.limit):
         f = unless(linear, f, sc.minimum(sc.maximum(f, -motor.limit), motor.limit))
     return motor.gear * f

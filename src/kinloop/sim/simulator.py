@@ -18,7 +18,7 @@ from kinloop.inputs import LARGEST, checked, checked_count, checked_number
 from kinloop.robot import Robot
 from kinloop.scalar import Array
 from kinloop.sim.actuators import make_drive
-from kinloop.sim.asked_contact import Asked, check_named, listed
+from kinloop.sim.asked_contact import Asked, check_named, listed, with_stiff_gains
 from kinloop.sim.batch import Batch
 from kinloop.sim.contact.candidates import ContactPoint
 from kinloop.sim.contact.ground import Ground
@@ -103,6 +103,8 @@ class Simulator(SimulatorDerivatives):
         self.outside = make_outside(robot.tree, forces, len(self.drive.motors))
         asked = Asked(robot, self.drive, self.method, ground, limits, checked_count("iterations", iterations))
         self.contact = asked.collisions(collisions, contacts) if collisions else asked.points(contacts)
+        if self.contact is not None:
+            self.drive = with_stiff_gains(robot, self.drive, self.dt)
         sensed = needed(robot.mechanism.sensors) if isinstance(self.method, FixedStep) else ()
         system = System(framed(robot.tree), self.drive, self.contact, self.outside, sensed)
         self.engine = Engine(robot, system, self.method, integrator == "rk4" if monitor is None else bool(monitor))

@@ -134,3 +134,21 @@ def test_balls_of_a_file_slow_down_as_mujoco_has_them(tmp_path, condim, torsion,
     assert turning == pytest.approx(np.linalg.norm(data.qvel[3:]), abs=0.02 * abs(lost) + 1e-3)
     assert speed == pytest.approx(np.linalg.norm(data.qvel[:2]), abs=2e-3)
     assert (lost > 0.5) == (condim > 3)
+
+
+def test_a_spinning_disc_stops_when_its_rim_and_its_patch_say():
+    """A disc rests on points of its rim, which slide, and each of them resists turning too: mu r + mu_t in all."""
+    r, mu, torsion, spin = 0.1, 0.3, 0.02, 20.0
+    b = Builder("disc")
+    shape = Geometry("cylinder", (r, 0.04), name="disc", surface=Surface((mu, torsion, 0.0), 4))
+    b.body("disc", mass=2.0, inertia=(0.006, 0.006, r**2), joint="free", geometry=(shape,))
+    robot = b.build()
+    sim = kl.Simulator(robot, ground=Plane(friction=mu), collisions=Collisions())
+    q = robot.neutral()
+    q[2] = 0.02
+    slows = G * (mu * r + torsion) / (0.5 * r**2)
+    out = sim.rollout(q, [0, 0, spin, 0, 0, 0], steps=round(1.2e3 * spin / slows), record=["v"])
+    assert out.status == [Status.RUNNING]
+    t = 1e-3 * np.arange(1, len(out.v) + 1)
+    np.testing.assert_allclose(out.v[:, 2], np.maximum(0.0, spin - slows * t), atol=0.01 * spin)
+    assert np.max(np.abs(out.v[-1])) < 1e-4

@@ -108,7 +108,8 @@ class SemiImplicit(FixedStep):
             a, off = carried_on(a, past.differences, past.known, blind), sc.where(blind, 0.0, 1.0) * off
         moved = _finish(tree, system, q, qd, past, s, here, v_free, middle, a, off, near, h)
         # implicit forces are those at the start, less what the armature takes that stands for their change
-        pushed = h * joint_forces(system.drive, middle, spanning(tree, G, here), u, linear) - extra * (moved.qd - qd)
+        forces = joint_forces(system.drive, middle, spanning(tree, G, here), u, linear, h)
+        pushed = h * forces - extra * (moved.qd - qd)
         pushed = pushed if working is None else pushed + h * working
         return moved._replace(work=0.5 * (pushed @ (qd + moved.qd)))
 
@@ -184,7 +185,7 @@ def _at_the_middle(
     here = turned_by(tree, v, coordinates(tree, base, way))
     v_mid = coordinates(tree, base, qd_mid)
     kin = motion(tree, q, v_mid, turning)
-    f = joint_forces(system.drive, q, spanning(tree, kin.embedding, here), u, linear)
+    f = joint_forces(system.drive, q, spanning(tree, kin.embedding, here), u, linear, h)
     art, beyond, working = articulate(tree, kin), transport(tree, v_mid), None
     if system.outside:
         touching = system.contact is not None

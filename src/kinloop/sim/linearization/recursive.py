@@ -58,6 +58,8 @@ def serves(tree: ClusterTree, system: System, method: StepMethod) -> bool:
     """
     if not isinstance(method, SemiImplicit) or system.bends or system.outside or not system.drive.is_plain:
         return False
+    if system.drive.stiff is not None:
+        return False
     contact = system.contact
     if contact is None or contact.crowds:
         return contact is None
