@@ -100,7 +100,7 @@ class Result:
         """Why a scene that runs is not where MuJoCo has it, as far as its own numbers tell."""
         if not self.runs or self.fits or self.chance < TELLING * self.difference:
             return ""
-        return f"what begins 10 µm beside ends {self.chance:.2g} mm beside: it falls, and small differences grow"
+        return f"what begins 10 µm beside ends {self.chance:.2g} mm beside: small differences grow"
 
     def cells(self) -> list[str]:
         if self.problem:

@@ -10,6 +10,7 @@ import pytest
 import kinloop as kl
 from kinloop import viewer
 from kinloop.errors import KinloopError
+from kinloop.model import Builder, Geometry
 from kinloop.sim import Motor, Simulator
 from kinloop.viewer.mouse_grip import FREQUENCY, MouseGrip
 
@@ -146,5 +147,28 @@ def test_a_mouse_in_a_browser_drags_a_body(tmp_path):
                     break
             assert held and force @ view.state.q[0, :3] > 1e-4
             assert comes_to(held=False)
+    finally:
+        view.stop()
+
+
+def test_a_dragged_body_pushes_what_it_meets():
+    """With contact between bodies: one ball is dragged against another, which then moves."""
+    b = Builder("balls", gravity=(0, 0, 0))
+    for k in range(2):
+        shape = (Geometry("sphere", (0.1,), name=f"ball{k}"),)
+        b.body(f"ball{k}", mass=1.0, inertia=(4e-3,) * 3, joint="free", geometry=shape)
+    robot = b.build()
+    q = robot.neutral()
+    q[7] = 0.3
+    view = viewer.simulate(Simulator(robot, 2e-3, collisions=True), q, port=0)
+    try:
+        node = next(n for n, body in view.scene.body_of.items() if body == 0)
+        drag(view, node, "start", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+        drag(view, node, "update", (0.0, 0.0, 0.0), (0.4, 0.0, 0.0))
+        for _ in range(30):
+            view.advance(0.02)
+        q = view.state.q[0]
+        assert view.state.status.tolist() == [1]
+        assert q[7] > 0.35 and np.linalg.norm(q[7:10] - q[:3]) > 0.2 - 1e-5
     finally:
         view.stop()

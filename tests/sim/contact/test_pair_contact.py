@@ -207,3 +207,24 @@ def test_springs_pull_bodies_together_and_contacts_bear_them(stiffness):
     names = sim.contact.scene.pair_names
     bears = [k for k in range(16) if names[int(run.contact_pair[-1, k])] == ("ball0", "ball1")]
     assert np.abs(run.contact_force[-1, bears].sum(axis=0)[0]) == pytest.approx(force, rel=1e-4)
+
+
+def test_times_of_output_move_nothing_where_bodies_meet():
+    """An end time, times on and between steps, the beginning: as in rollouts without them; time goes on."""
+    robot = balls(2)
+    sim = kl.Simulator(robot, 1e-3, collisions=Collisions(contacts=4, restitution=0.5))
+    q, v = placed(robot, [(0, 0, 0), (0.25, 0.02, 0)]), np.zeros(12)
+    v[3], v[9] = 1.0, -1.0
+    plain = sim.rollout(q, v, steps=60, record=["q", "v"])
+    some = sim.rollout(q, v, times=[0.0, 0.01, 0.0305, 0.05], record=["q", "contact_force"])
+    assert some.t.tolist() == pytest.approx([0.0, 0.01, 0.0305, 0.05]) and np.isnan(some.contact_force[0]).all()
+    assert some.q[[1, 3]].tolist() == plain.q[[9, 49]].tolist()
+    assert np.linalg.norm(some.q[2] - 0.5 * (plain.q[29] + plain.q[30])) < 1e-5
+    ended = sim.rollout(q, v, until=0.0305, record=["q"], record_start=True, every=10)
+    assert ended.q[0].tolist() == q.tolist() and ended.t[-1] == pytest.approx(0.03)
+    assert ended.final.t[0] == pytest.approx(0.0305)
+    seen = []
+    rest = sim.rollout(
+        state=ended.final, controls=lambda t, s: seen.append(float(np.ravel(t)[0])) or np.zeros(12), steps=2
+    )
+    assert seen == pytest.approx([0.0305, 0.0315]) and rest.status.tolist() == [Status.RUNNING]
