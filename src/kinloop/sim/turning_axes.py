@@ -65,6 +65,15 @@ def in_world(tree: ClusterTree, q: Array, x: Array, back: bool = False) -> Array
     return out
 
 
+def accelerated(tree: ClusterTree, q: Array, qd: Array, qdd: Array) -> Array:
+    """Spanning accelerations qdd at (q, qd) with the linear ones of free bodies in the axes of the world."""
+    out = np.array(qdd)
+    for i in free_bodies(tree):
+        at, start = _linear(tree, i), tree.top.v_of[i].start
+        out[at] = out[at] + cross(qd[start : start + 3], qd[at])
+    return in_world(tree, q, out)
+
+
 def shifted(tree: ClusterTree, q: Array, shift: Array) -> Array:
     """q after a step `shift` with the linear parts of free bodies in the axes of the world."""
     turn = np.array(shift)

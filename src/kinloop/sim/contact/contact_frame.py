@@ -141,7 +141,7 @@ class Tables:
 
         Its rows are along the axes, then about them.
         """
-        mask = sc.take(self.columns.mask, sides[0]) - sc.take(self.columns.mask, sides[1])
+        mask = self.columns.moving(sides[0]) - self.columns.moving(sides[1])
         wrench = np.concatenate([np.stack([cross(at, axes[:, k]) for k in range(3)], axis=1), axes])
         about = axes[:, : self.count - 3]
         wrench = np.concatenate([wrench, np.concatenate([about, 0.0 * about])], axis=1) if self.count > 3 else wrench

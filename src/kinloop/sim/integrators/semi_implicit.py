@@ -47,7 +47,7 @@ from kinloop.sim.on_loops import OPEN, closed, closed_twice, coordinates, spanni
 from kinloop.sim.singularity import is_blind, loop_speed, nearness
 from kinloop.sim.smooth_motion import SmoothMotion, accelerate
 from kinloop.sim.stepper import Moved, System
-from kinloop.sim.turning_axes import free_bodies, in_world, screwed, shifted, transport, turned, turned_by
+from kinloop.sim.turning_axes import accelerated, free_bodies, in_world, screwed, shifted, transport, turned, turned_by
 
 ORDER = 8
 """Order of the smooth step of linkages, whose accelerations change fast. An even order keeps energies: what the first
@@ -77,10 +77,11 @@ class SemiImplicit(FixedStep):
         return _count(system) * len(system.drivers) + 2 + system.nu + impulses
 
     def has_start(self, system: System) -> bool:
-        return system.is_smooth and system.bends and not _straight(system)
+        return system.is_smooth and system.bends
 
     def starting_memory(self, system: System, q: Array, qd: Array, u: Array, h: Any) -> tuple[Array, Any]:
-        return starting_memory(system, _count(system), q, qd, u, h, system.contact.memory_size if system.contact else 0)
+        impulses = system.contact.memory_size if system.contact else 0
+        return starting_memory(system, _count(system), q, qd, u, h, impulses, bool(_straight(system)))
 
     def respaced(self, system: System, memory: Array, h: float) -> Array:
         return respaced(memory, _count(system), len(system.drivers), h, since=0.5)
@@ -151,10 +152,8 @@ def _straight(system: System) -> list[int]:
 
 def _accelerations(tree: ClusterTree, system: System, s: SmoothMotion, middle: Array) -> Array:
     """Spanning accelerations at the middle; the linear ones of bodies that go straight in the axes of the world."""
-    if not _straight(system):
-        return spanning(tree, s.kin.embedding, s.a) + s.g
-    beyond = spanning(tree, s.kin.embedding, transport(tree, coordinates(tree, s.kin.embedding, s.qd)))
-    return in_world(tree, middle, spanning(tree, s.kin.embedding, s.a) + beyond + s.g)
+    qdd = spanning(tree, s.kin.embedding, s.a) + s.g
+    return accelerated(tree, middle, s.qd, qdd) if _straight(system) else qdd
 
 
 def _drift(tree: ClusterTree, system: System, past: Past, h: Any, base: Any, middle: Array) -> Array:

@@ -27,6 +27,7 @@ from kinloop.sim.integrators.history import HALF, Past, combine
 from kinloop.sim.singularity import is_blind, loop_speed, nearness
 from kinloop.sim.smooth_motion import closed_rate
 from kinloop.sim.stepper import MAX_SPEED, System
+from kinloop.sim.turning_axes import accelerated
 
 FAR = 2.5
 """How far back linkages go, in steps."""
@@ -66,10 +67,14 @@ def difference_weights(times: list[Fraction]) -> list[list[float]]:
 
 
 def starting_memory(
-    system: System, count: int, q: Array, qd: Array, u: Array, h: Any, impulses: int
+    system: System, count: int, q: Array, qd: Array, u: Array, h: Any, impulses: int, straight: bool = False
 ) -> tuple[Array, Any]:
-    """A `Past` of `count` differences, as a vector, for a row that begins at (q, qd); and whether it is lost."""
+    """A `Past` of `count` differences, as a vector, for a row that begins at (q, qd); and whether it is lost.
+
+    Where free bodies go `straight`, their linear accelerations are those in the axes of the world.
+    """
     tree, own, nq, size = system.tree, system.drivers, len(q), len(q) + len(qd)
+    each = size + len(qd) if straight else size  # numbers of a stage: rates, and accelerations to be remembered
     rows, used = course(count)
     stages, none = len(rows), np.zeros(len(own))
     clock = [system.outside.t] * len(system.clock)
@@ -80,17 +85,18 @@ def starting_memory(
         h, x, u = given[0], given[1 : 1 + size], given[1 + size : len(given) - len(clock)]
         for back in range(1, stages):  # the rate met so many evaluations before
             w = [row[k - back] if 0 <= k - back < len(row) else 0.0 for k, row in enumerate(rows)]
-            x = x - (h * _at_stage(w, stage)) * rates[(back - 1) * size : back * size]
+            x = x - (h * _at_stage(w, stage)) * rates[(back - 1) * each : (back - 1) * each + size]
         outside = system.outside
         if clock:
             outside = outside.at(given[-1] - h * _at_stage([sum(row) for row in rows], stage))
         dq, dqd = closed_rate(tree, system.drive, (x[:nq], x[nq:]), u, outside)
         near = sc.minimum(nearest, nearness(tree, x[:nq]))
-        return np.concatenate([dq, dqd, rates[:-size], np.array([stage + 1.0, near])])
+        felt = [accelerated(tree, x[:nq], x[nq:], dqd)] if straight else []
+        return np.concatenate([dq, dqd, *felt, rates[:-each], np.array([stage + 1.0, near])])
 
-    start = np.array([*np.zeros(stages * size), 0.0, 1.0])
+    start = np.array([*np.zeros(stages * each), 0.0, 1.0])
     end = sc.repeat(stages, body, start, np.array([h, *q, *qd, *u, *clock]))
-    met = [end[(stages - k) * size - len(qd) : (stages - k) * size][own] for k in used]
+    met = [end[(stages - k) * each - len(qd) : (stages - k) * each][own] for k in used]
     lost = is_blind(end[-1], loop_speed(tree, qd), h)
     lost = sc.logical_or(lost, sc.logical_not(h * h * sc.squared(np.concatenate(met)) < MAX_SPEED**2))  # a nan too
     found = [sc.where(lost, none, combine(w, met)) for w in difference_weights(list(used.values()))]
