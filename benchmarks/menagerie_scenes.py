@@ -167,6 +167,8 @@ def compared(out: Result, sim: Simulator, path: Path) -> None:
     model = stiff_model(path, driven)
     free = model.jnt_bodyid[np.equal(model.jnt_type, mujoco.mjtJoint.mjJNT_FREE)]
     state, u = begin(sim, model)
+    if model.nu and not robot.mechanism.actuators:
+        out.left_out.append("without motors: none of the file's are read")
     given = u if driven else np.zeros(model.nu), sim.activations(state)[0]
     qpos, end = (convert.to_mujoco(robot, model, q) for q in (state.q[0], simulated(out, sim, state, u)))
     ours = mujoco_places(model, end, *given, 0.0)
