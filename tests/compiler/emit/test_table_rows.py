@@ -53,3 +53,19 @@ def test_rows_are_copied_where_others_than_segments_look_into_them(body, beside)
     batch = kernel(x)
     np.testing.assert_array_equal(batch, np.array([kernel(row) for row in x]))
     np.testing.assert_allclose(batch, np.array([function(row) for row in x]), rtol=1e-13, atol=1e-13)
+
+
+def test_angles_of_a_row_are_read_from_a_copy():
+    def over(x):
+        def body(carry, row, shared):
+            return [carry[0] + sc.sin(row[0])], [sc.cos(row[0]) * row[1], carry[0] * sc.sin(row[1])]
+
+        carry, left = sc.scan(body, [0.5], x.reshape(4, 2))
+        return np.array([*carry, *left.flat], dtype=object)
+
+    function = sc.trace(over, {"x": 8})
+    kernel = compile_function(function, cache=False)
+    x = np.linspace(-2.0, 3.0, 8)
+    (expected,) = function(x)
+    np.testing.assert_allclose(kernel(x), np.asarray(expected, dtype=float), rtol=1e-14)
+    assert kernel(np.tile(x, (9, 1)))[5].tobytes() == kernel(x).tobytes()

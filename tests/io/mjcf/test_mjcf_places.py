@@ -23,7 +23,7 @@ MODEL = """<mujoco>
 </body>
 </worldbody>
 <tendon>
-<fixed frictionloss="1">
+<fixed armature="1">
 <joint joint="j" coef="1"/>
 </fixed>
 </tendon>
@@ -49,7 +49,7 @@ def test_warnings_name_the_line_of_their_element(tmp_path):
 
 def test_an_equality_that_cannot_be_read_or_closed_is_blamed_on_its_line(tmp_path):
     tied = MODEL.replace("<actuator>", "<equality>\n<tendon tendon1='t'/>\n</equality>\n<actuator>")
-    tied = tied.replace("<fixed fric", '<fixed name="t" fric')
+    tied = tied.replace("<fixed arm", '<fixed name="t" arm')
     with pytest.raises(ModelFileError, match="says nothing about any joint") as error:
         load(write(tmp_path, tied.replace('coef="1"', 'coef="0"')))
     assert error.value.line == 18

@@ -111,7 +111,7 @@ def test_welds_close_with_all_six_rows(tmp_path):
 
 
 def test_what_is_not_modelled_is_listed_and_refused_when_strict(tmp_path):
-    tendon = '<tendon><spatial frictionloss="1"><site site="tip"/><site site="tip2"/></spatial></tendon></mujoco>'
+    tendon = '<tendon><spatial armature="1"><site site="tip"/><site site="tip2"/></spatial></tendon></mujoco>'
     text = MJCF.replace("</mujoco>", tendon).replace("<site", '<site name="tip2" pos="0.1 0 0"/><site', 1)
     path = write(tmp_path, text)
     with pytest.warns(ModelWarning, match="tendon"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kinloop.compiler.plan.stage_types import Choose, Move, Plan, Repeat, Segment, Series
+from kinloop.compiler.plan.stage_types import Angles, Choose, Move, Plan, Repeat, Segment, Series
 
 
 class Beside(NamedTuple):
@@ -39,6 +39,8 @@ def _used_apart(plan: Plan) -> set[int]:
     for stage in plan.stages:
         if isinstance(stage, Choose):
             found |= {stage.at + stage.stride * k for k in range(stage.count)}
+        elif isinstance(stage, Angles):
+            found |= set(range(stage.at, stage.at + stage.count))
         elif isinstance(stage, Move):
             found |= {at + k for at in (stage.source, stage.target) for k in range(stage.count)}
         elif isinstance(stage, Repeat):
