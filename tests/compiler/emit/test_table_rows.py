@@ -66,6 +66,6 @@ def test_angles_of_a_row_are_read_from_a_copy():
     function = sc.trace(over, {"x": 8})
     kernel = compile_function(function, cache=False)
     x = np.linspace(-2.0, 3.0, 8)
-    (expected,) = function(x)
+    expected = function(x)
     np.testing.assert_allclose(kernel(x), np.asarray(expected, dtype=float), rtol=1e-14)
     assert kernel(np.tile(x, (9, 1)))[5].tobytes() == kernel(x).tobytes()
