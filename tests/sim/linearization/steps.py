@@ -113,17 +113,21 @@ def _hinge():
     return Case(sim, np.array([np.arccos(0.8) + 1e-5]), np.array([-2.0]), np.array([0.5]))
 
 
-def _servo(u, **motor):
-    motor = Motor("rod_joint", "position", kp=50.0, kd=2.0, **motor)
-    return Case(
-        Simulator(pendulum(stiffness=3.0, damping=0.1), motors=[motor]), np.array([0.3]), np.array([1.0]), np.array([u])
-    )
+def _servo(u, kp=50.0, kd=2.0, joint=(), **motor):
+    motor = Motor("rod_joint", "position", kp=kp, kd=kd, **motor)
+    robot = pendulum(stiffness=3.0, damping=0.1, **dict(joint))
+    return Case(Simulator(robot, motors=[motor]), np.array([0.3]), np.array([1.0]), np.array([u]))
+
+
+STOPS = {"lower": -0.5, "upper": 0.5}
 
 
 CASES = {
     "tree": (lambda: _joint(0.3, 1.0, 0.5), [], []),
     "spring and damping": (lambda: _joint(0.3, 1.0, 0.5, damping=0.3, stiffness=5.0), [], []),
     "servo": (lambda: _servo(0.5), [], []),
+    "stiff spring": (lambda: _joint(1e-4, 0.01, 0.5, stiffness=3e5, damping=0.3, **STOPS), [], [0]),
+    "stiff servo": (lambda: _servo(0.3, 2e5, 1.0, STOPS), [], [0]),
     "servo at its limit": (lambda: _servo(0.9, limit=2.0), [], []),
     "at a stop": (lambda: _joint(0.4999, 2.0, 0.5, lower=-0.5, upper=0.5), [], [3]),
     "beyond a stop": (lambda: _joint(-0.51, 0.0, -2.0, lower=-0.5, upper=0.5, friction=0.2), [], [2]),

@@ -79,16 +79,19 @@ def _end(system: System, q: Array, v: Array, y: Array, flying: Any, h: Any) -> t
 
 
 def force_slopes(system: System) -> Function:
-    """(q, qd, u) -> forces f on spanning coordinates, and how each changes with its own position, rate, and with u."""
+    """(q, qd, u, h) -> forces f on spanning coordinates, and how each changes with its own position, rate, and with u.
+
+    They are those of an implicit step of length h.
+    """
     top, drive = system.tree.top, system.drive
 
-    def call(q: Array, qd: Array, u: Array) -> dict[str, Array]:
-        f = joint_forces(drive, q, qd, u).astype(object)
+    def call(q: Array, qd: Array, u: Array, h: Array) -> dict[str, Array]:
+        f = joint_forces(drive, q, qd, u, h=h[0]).astype(object)
         along_u = np.stack([sc.jvp(f, [x], [1.0]) for x in u], axis=1) if len(u) else np.zeros((len(f), 0))
         out = {"f": f, "f_q": sc.jvp(f, q, np.ones(len(q))), "f_qd": sc.jvp(f, qd, np.ones(len(qd))), "f_u": along_u}
         return out
 
-    return sc.trace(call, {"q": top.nq, "qd": top.n_spanning, "u": len(drive.motors)})
+    return sc.trace(call, {"q": top.nq, "qd": top.n_spanning, "u": len(drive.motors), "h": 1})
 
 
 def _steps(tree: ClusterTree, q: Array) -> list[Array]:

@@ -58,8 +58,6 @@ def serves(tree: ClusterTree, system: System, method: StepMethod) -> bool:
     """
     if not isinstance(method, SemiImplicit) or system.bends or system.outside or not system.drive.is_plain:
         return False
-    if system.drive.stiff is not None:
-        return False
     contact = system.contact
     if contact is None or contact.crowds:
         return contact is None
@@ -127,7 +125,7 @@ class _Step:
         tree = self.tree
         self.now = moving_robot(tree, self.middle, v, None)
         self.rates = spanning_velocity(tree, self.middle, self.here)
-        self.f, self.f_q, self.f_qd, self.f_u = force_slopes(system)(self.middle, self.rates, u)
+        self.f, self.f_q, self.f_qd, self.f_u = force_slopes(system)(self.middle, self.rates, u, [h])
         self.n = 3 * len(self.contact.candidates)
         self.M = mass_matrix(tree, self.now.kin, self.now.C, np.dtype(object))
         self.rest = h * (self._independent(self.f) - self._bias())
