@@ -3,9 +3,7 @@
     python benchmarks/large.py [links ...]
 
 Forward dynamics of chains of equal four-bars, and of four-bars whose masses and lengths all differ. All chains are
-timed in turn, in one process, on one core; batches of one chain some times before those of the next, several times
-over, since the arrays of all chains together do not fit into the caches. Ratios are to the shortest chain; times per
-link are held against 1.15.
+timed in turn, in one process, on one core. Ratios are to the shortest chain; times per link are held against 1.15.
 Trace and compile times are of kernels that no cache has, the latter for one state and for lanes.
 """
 
@@ -30,7 +28,6 @@ from kinloop.robots import zoo
 
 LINKS = (20, 100, 400)
 ROWS = 512
-TURNS = 4
 MOST = 1.15
 """What a link may cost at most, in times what it costs in the shortest chain."""
 COLUMNS = ["chain", "links", "operations", "call [us/link]", "ratio", "batch [us/link]", "ratio", "code [kB]",
@@ -114,11 +111,7 @@ def main(sizes: list[int]) -> None:
         chains = {(kind, n): build(make(n), n) for kind, make in CHAINS.items() for n in sizes}
         with no_collector():
             calls = seconds_per_call({key: chain.call for key, chain in chains.items()})
-            turns = [
-                {key: seconds_per_call({key: chain.batch}, rounds=15)[key] for key, chain in chains.items()}
-                for _ in range(TURNS)
-            ]
-            batches = {key: min(turn[key] for turn in turns) for key in chains}
+            batches = seconds_per_call({key: chain.batch for key, chain in chains.items()}, rounds=40)
     each = {(kind, n): (calls[kind, n] / n, batches[kind, n] / n / ROWS) for kind, n in chains}
     first = sizes[0]
     rows = [

@@ -80,7 +80,7 @@ def _smaller(w: Writer, a: str, b: Value) -> str:
 def _write_gather(module: Module, vector: Vector) -> None:
     """@gather(base, stride, columns, row, last row, slots, alarm): lanes beyond the last row repeat it.
 
-    Long rows are fetched ahead of their reading; what is fetched beyond the last is not read.
+    Long rows are fetched ahead of their reading, W of them at a time; what is fetched beyond the last is not read.
     """
     W, T, R, I = vector.width, vector.type, vector.real, vector.bits
     array, rows, slots = ("ptr %base", "i64 %stride", "i64 %n"), ("i64 %row", "i64 %last"), "ptr %to"
@@ -90,12 +90,12 @@ def _write_gather(module: Module, vector: Vector) -> None:
             row = _smaller(w, w.integer("add", "%row", lane), "%last")
             starts.append(w.offset("%base", w.integer("mul", row, "%stride")))
         last, covered = _blocks(w, vector)
-        _fetch_next(w, vector, starts)
         with w.count(0, covered, W, [(I, "%alarm")]) as blocks:
             column = _smaller(w, blocks.index, last)
             loaded = [w.load(T, w.offset(start, column, R), vector.real_size) for start in starts]
             for start in starts:
-                _fetch(w, w.offset(start, w.integer("add", column, RUN // vector.real_size), R), 3)
+                ahead = w.offset(start, w.integer("add", column, RUN // vector.real_size), R)
+                w.call("void", "llvm.prefetch.p0", f"ptr {ahead}", "i32 0", "i32 3", "i32 1")
             (alarm,) = blocks.carried
             target = w.offset("%to", column, T)
             for i, x in enumerate(_transpose(w, vector, loaded)):
@@ -110,21 +110,6 @@ def _write_gather(module: Module, vector: Vector) -> None:
             w.store(T, packed, w.offset("%to", single.index, T), vector.align)
             single.following = [_raise_alarm(w, vector, packed, single.carried[0])]
         w.ret(I, single.results[0])
-
-
-def _fetch(w: Writer, place: str, near: int) -> None:
-    """Ask for a line of memory that will be read, into the nearest memory (3) or the second nearest (2)."""
-    w.call("void", "llvm.prefetch.p0", f"ptr {place}", "i32 0", f"i32 {near}", "i32 1")
-
-
-def _fetch_next(w: Writer, vector: Vector, starts: list[str]) -> None:
-    """Ask for what the next W rows begin with, where rows are long; the rest is fetched when these are read."""
-    with w.when(w.compare("sgt", "%n", RUN // vector.real_size)):
-        on = w.integer("mul", "%stride", vector.width)
-        for start in starts:
-            following = w.offset(start, on)
-            for line in range(0, RUN, CACHE_LINE):
-                _fetch(w, w.offset(following, line), 2)
 
 
 def _write_straight_scatter(module: Module, vector: Vector) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import mmap
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,10 +15,6 @@ from kinloop.compiler.run.iteration import Iteration, Stepping
 from kinloop.compiler.run.library import Library
 from kinloop.compiler.run.threads import run_chunks
 from kinloop.compiler.target import Target
-
-HUGE_PAGE = 2**21
-LARGE = 2**19
-"""Scratch arrays from so many bytes on lie in huge pages: small ones would be looked up time and again."""
 
 First = Callable[[int, int], int]
 """What is done with rows a to b before their steps, by the thread that takes them; -1, or a row it cannot do."""
@@ -79,21 +73,10 @@ class Variant:
         return chunk(0, rows) if threads == 1 else run_chunks(chunk, rows, self.lanes, threads)
 
     def _scratch(self) -> int:
-        """The address of this thread's scratch array, on a cache line; of a large one, on a huge page."""
+        """The address of this thread's scratch array, on a cache line."""
         own = self._local
         if "address" not in own.__dict__:
-            large = self.scratch_bytes >= LARGE and hasattr(mmap, "MADV_HUGEPAGE")
-            own.memory = (
-                _huge_pages(self.scratch_bytes) if large else np.empty(self.scratch_bytes + CACHE_LINE, np.uint8)
-            )
-            own.address = data_address(own.memory) + (-data_address(own.memory)) % (HUGE_PAGE if large else CACHE_LINE)
+            own.memory = np.empty(self.scratch_bytes + CACHE_LINE, dtype=np.uint8)
+            own.address = data_address(own.memory) + (-data_address(own.memory)) % CACHE_LINE
         address: int = own.address
         return address
-
-
-def _huge_pages(size: int) -> np.ndarray:
-    """Memory for `size` bytes from the first border of huge pages on, in such pages if the system has any."""
-    memory = mmap.mmap(-1, -(-size // HUGE_PAGE) * HUGE_PAGE + HUGE_PAGE)
-    with contextlib.suppress(OSError):
-        memory.madvise(mmap.MADV_HUGEPAGE)
-    return np.frombuffer(memory, dtype=np.uint8)
