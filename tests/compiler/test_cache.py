@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 
 from kinloop import scalar as sc
-from kinloop.compiler import build, cache, compile_function, load_or_compile
-from kinloop.compiler.run.library import compile_text
+from kinloop.compiler import cache, compile_function, load_or_compile
+from kinloop.compiler.run import compilation
+from kinloop.compiler.run.compilation import compile_text
 from tests.compiler.graphs import random_function
 
 Q, V = np.linspace(-1, 1, 4), np.linspace(0.2, 0.9, 3)
@@ -71,7 +72,7 @@ def compilations(monkeypatch):
         count.append(1)
         return compile_text(text, target)
 
-    monkeypatch.setattr(build, "compile_text", counted)
+    monkeypatch.setattr(compilation, "compile_text", counted)
     return count
 
 
@@ -201,6 +202,7 @@ def test_an_intact_file_with_nonsense_inside_is_not_an_error(own_cache, compilat
         {**good, "outputs": 3},
         {**good, "scratch": None},
         {**good, "code": 1},
+        {**good, "code": [1]},
     ):
         file.write_bytes(cache._pack(file.stem, metadata, code))
         assert run() == first

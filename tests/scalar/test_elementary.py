@@ -86,3 +86,10 @@ def test_batches_replay_in_one_call():
     batch = rng.normal(size=(2, 7))
     together = f(batch)[0]
     np.testing.assert_array_equal(together, [f(batch[:, k])[0] for k in range(7)])
+
+
+@pytest.mark.parametrize("f", [np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan, np.sqrt, np.exp, np.log])
+def test_functions_of_numpy_can_be_traced(f):
+    x = np.array([0.3, 0.8])
+    np.testing.assert_allclose(sc.trace(lambda x: f(x), {"x": 2})(x), f(x), rtol=1e-15)
+    np.testing.assert_allclose(sc.trace(lambda x: np.array([f(x[1])]), {"x": 2})(x), [f(x[1])], rtol=1e-15)

@@ -6,7 +6,8 @@ The two ways in, and what they hand out:
 - `kernel`: the handle users call; it makes machine code when first needed, and exports;
 - `core`: a kernel's parts (signature, function, machine code), and what a call does with them;
 - `guards`: builtins that compute only what is beyond doubt;
-- `build`: from a function to object code, through the rooms below.
+- `build`: from a function to object code, through the rooms below;
+- `exported`: kernels as C or as object code for another machine.
 
 The rooms, none of which knows another except that `emit` and `export` read plans:
 

@@ -6,19 +6,22 @@ it when it meets the first of them: a program whose kernels are all in the cache
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from kinloop.compiler.emit.kernel_layout import Layout, scratch_bytes
-from kinloop.compiler.emit.kernel_module import module_text
+from kinloop.compiler.emit.kernel_module import library_text, module_text
 from kinloop.compiler.plan.planner import make_plan
 from kinloop.compiler.plan.stage_types import Move, Plan, Series
 from kinloop.compiler.run import builtin
-from kinloop.compiler.run.library import compile_text
+from kinloop.compiler.run.compilation import Compilation
 from kinloop.compiler.run.threads import SINGLE_THREAD_WORK
 from kinloop.compiler.signature import Signature
 from kinloop.compiler.target import Target
 from kinloop.scalar import Function
 from kinloop.scalar.tracing import kept_objects
+
+MODULE_END = "; another module\n"
 
 
 class Build:
@@ -32,8 +35,7 @@ class Build:
     def _plan(self, lanes: int) -> Plan:
         one = lanes == 1
         if one not in self._plans:
-            with kept_objects():
-                self._plans[one] = make_plan(self._function, self._target.fma, one=one)
+            self._plans[one] = make_plan(self._function, self._target.fma, one=one)
         return self._plans[one]
 
     def _layout(self, lanes: int) -> Layout:
@@ -43,13 +45,32 @@ class Build:
         return Layout(sizes, shapes, s.dtype, lanes, self._target.lanes(s.dtype), together, self._target.straight)
 
     def text(self, lanes: int) -> str:
-        """LLVM IR of the code for `lanes` states side by side."""
+        """LLVM IR of the code for `lanes` states side by side, module after module."""
+        texts: list[str] = []
+        self._write(lanes, texts.append)
+        return MODULE_END.join(texts)
+
+    def _write(self, lanes: int, send: Callable[[str], None]) -> None:
         rows = SINGLE_THREAD_WORK // max(self._operations["total"], 1) if builtin.usable() else 0
-        return module_text(self._plan(lanes), self._layout(lanes), self._target.fma, rows)
+        with kept_objects():
+            send(module_text(self._plan(lanes), self._layout(lanes), self._target.fma, rows, send))
+
+    def library_code(self, function: str) -> bytes:
+        """Object code of one C function for one state, to be linked with libm."""
+        with kept_objects():
+            text = library_text(self._plan(1), self._layout(1), self._target.fma, function)
+        with Compilation(self._target) as compilation:
+            compilation.add(text)
+        return compilation.codes[0]
 
     def object_code(self, lanes: int) -> tuple[dict[str, Any], bytes]:
-        """Metadata, as the cache keeps it, and object code for `lanes` states side by side."""
-        code = compile_text(self.text(lanes), self._target)
+        """Metadata, as the cache keeps it, and object code for `lanes` states side by side.
+
+        Modules are compiled as soon as they are written, side by side where there are cores for it.
+        """
+        with Compilation(self._target) as compilation:
+            self._write(lanes, compilation.add)
+        codes = compilation.codes
         s = self._signature
         metadata = {
             "inputs": list(s.inputs.items()),
@@ -58,6 +79,6 @@ class Build:
             "operations": self._operations,
             "lanes": lanes,
             "scratch": scratch_bytes(self._plan(lanes), self._layout(lanes).vector),
-            "code": len(code),
+            "code": [len(code) for code in codes],
         }
-        return metadata, code
+        return metadata, b"".join(codes)

@@ -19,8 +19,9 @@ from kinloop.compiler import cache, keys
 from kinloop.compiler.abi import BLOCK, CACHE_LINE, OTHER, THREADED, WORDS, Word
 from kinloop.compiler.run.arguments import data_address
 from kinloop.compiler.run.builtin import make_builtin
+from kinloop.compiler.run.compilation import compile_text
 from kinloop.compiler.run.host import host
-from kinloop.compiler.run.library import Library, compile_text
+from kinloop.compiler.run.library import Library
 from kinloop.compiler.run.threads import SINGLE_THREAD_WORK, run_chunks, threads_for
 from kinloop.compiler.run.variant import Variant
 from kinloop.compiler.signature import Signature
@@ -152,9 +153,9 @@ def _library() -> Library:
     entry = cache.load(file)
     if entry is not None:
         with contextlib.suppress(RuntimeError):
-            return Library(entry[1], target)
+            return Library([entry[1]], target)
     from kinloop.compiler.emit.guarded_call import guard_text  # here, since it is needed once on a machine
 
     code = compile_text(guard_text(target.lanes("float64"), target.fma), target)
     cache.store(file, {"lanes": 1, "code": len(code)}, code)
-    return Library(code, target)
+    return Library([code], target)

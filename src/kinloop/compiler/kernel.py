@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -184,10 +183,20 @@ class Kernel:
 
     def export_c(self, folder: str | Path) -> list[Path]:
         """Write standalone C99 into `folder`: source, header and an example `main.c`; the paths."""
-        from kinloop.compiler.export.c99 import export_c  # here, since few programs export
-        from kinloop.compiler.plan.planner import make_plan
+        from kinloop.compiler.exported import export_one  # here, since few programs export
 
-        return export_c(make_plan(self.function, fuse=False, large=math.inf), self._core.signature, folder)
+        return export_one(self, folder)
+
+    def export_object(self, folder: str | Path, target: str = "aarch64-linux-gnu", cpu: str = "generic") -> list[Path]:
+        """Write object code for another machine into `folder`, its header and an example `main.c`; the paths.
+
+        `target` is LLVM's triple of that machine, `cpu` its name of the processor ("cortex-a72", ...). The function is
+        that of `export_c`, computes what the kernel does here with sine and cosine of its own, and gives nan where an
+        input is not finite. Link it with libm.
+        """
+        from kinloop.compiler.exported import export_one
+
+        return export_one(self, folder, target, cpu)
 
     def to_casadi(self) -> Any:
         """The same computation as a `casadi.Function`."""

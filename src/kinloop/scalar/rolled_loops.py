@@ -106,20 +106,24 @@ def repeat(
     until: Callable[[Any], Any] | None = None,
     usual: int | None = None,
     shared: Any = (),
+    chooses: bool = False,
 ) -> Any:
     """`carry` after `rounds` times `carry = body(carry, given)`, as one rolled loop where symbolic.
 
     `carry` and `given` are vectors; everything the body uses from outside goes through `given`, or through `shared`,
-    its third argument then, where many values are meant that a kernel should not copy. Where `when`
+    its third argument then, where many values are meant that a kernel should not copy: an array, or a list of some,
+    which the body gets as one vector. Where `when`
     does not hold, `carry` stays as it is; after a round in which `until(carry)` holds it stays as it is then. A
     kernel leaves out rounds that none of its states wants, and what only they need. `usual` is the number of rounds
-    to count as operations.
+    to count as operations. A body with an `until` that `chooses` gets as its last argument whether a state wants the
+    round, and itself leaves `carry` as it is where not.
     """
     n, usual = len(carry), rounds if usual is None else usual
-    many = (len(shared),) if len(shared) else ()
+    groups = shared if isinstance(shared, list) else [shared]
+    many, shared = tuple(len(x) for x in groups if len(x)), [x for group in groups for x in group]
     values = joined([*given, *shared]) if many else given
     if until is not None:
-        ending = _ending(body, until)
+        ending = _ending(body, until, chooses)
         return Loop(_shared(ending) if many else ending, rounds, n + 1, n, usual, many)([*carry, when], values)[:-1]
     if not isinstance(when, Symbol | np.ndarray):
         plain = Loop(_shared(body) if many else body, rounds, n, None, usual, many)
@@ -206,12 +210,13 @@ def _shared(body: Callable[..., Any]) -> Callable[..., Any]:
     return lambda carry, given, shared, _: body(carry, given, shared)
 
 
-def _ending(body: Callable[..., Any], until: Callable[[Any], Any]) -> Callable[..., Any]:
+def _ending(body: Callable[..., Any], until: Callable[[Any], Any], chooses: bool) -> Callable[..., Any]:
     """`body` with one more carried value: whether a state goes on."""
 
     def ending(carry: Any, *given: Any) -> Any:
         wants = carry[-1]
-        new = _choose(wants, body(carry[:-1], *given), carry[:-1])
+        old = carry[:-1]
+        new = body(old, *given, wants) if chooses else _choose(wants, body(old, *given), old)
         return np.array([*new, fn.logical_and(wants, fn.logical_not(until(new)))], dtype=object)
 
     return ending

@@ -8,6 +8,7 @@ the arithmetic. Numbers and symbols mix freely: an operation whose result is kno
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
@@ -25,6 +26,10 @@ def constant_value(s: Symbol) -> float:
     """The number a constant node stands for."""
     x: float | str = s.payload[0]
     return math.nan if isinstance(x, str) else x
+
+
+def _method(op: str) -> Callable[[Symbol], Any]:
+    return lambda symbol: unary(op, symbol)
 
 
 class Symbol:
@@ -53,18 +58,24 @@ class Symbol:
         return self
 
     def __add__(self, other: Any) -> Any:
+        if type(other) is Symbol:
+            return add(self, other)
         return NotImplemented if isinstance(other, np.ndarray) else add(self, other)
 
     def __radd__(self, other: Any) -> Any:
         return NotImplemented if isinstance(other, np.ndarray) else add(other, self)
 
     def __sub__(self, other: Any) -> Any:
+        if type(other) is Symbol:
+            return sub(self, other)
         return NotImplemented if isinstance(other, np.ndarray) else sub(self, other)
 
     def __rsub__(self, other: Any) -> Any:
         return NotImplemented if isinstance(other, np.ndarray) else sub(other, self)
 
     def __mul__(self, other: Any) -> Any:
+        if type(other) is Symbol:
+            return mul(self, other)
         return NotImplemented if isinstance(other, np.ndarray) else mul(self, other)
 
     def __rmul__(self, other: Any) -> Any:
@@ -116,6 +127,11 @@ class Symbol:
     def conjugate(self) -> Symbol:
         return self
 
+    # what np.sin(x) and the like call, so that functions written with NumPy can be traced
+    sin, cos, tan = _method("sin"), _method("cos"), _method("tan")
+    arcsin, arccos, arctan = _method("asin"), _method("acos"), _method("atan")
+    sqrt, exp, log = _method("sqrt"), _method("exp"), _method("log")
+
 
 def lift(graph: Graph, x: Any) -> Symbol:
     """A symbol of `graph` for a number or a symbol."""
@@ -126,24 +142,21 @@ def lift(graph: Graph, x: Any) -> Symbol:
     return graph.constant(x)
 
 
-def _pair(a: Any, b: Any) -> tuple[Graph, Symbol, Symbol]:
-    if isinstance(a, Symbol):
-        return a.graph, a, lift(a.graph, b)
-    return b.graph, lift(b.graph, a), b
-
-
 def binary_node(op: str, a: Any, b: Any) -> Symbol:
     """The node `op(a, b)` of two arguments of which one at least is a symbol."""
-    graph, x, y = _pair(a, b)
-    return graph.node(op, (x, y))
+    if isinstance(a, Symbol):
+        return a.graph.pair(op, a, lift(a.graph, b))
+    graph: Graph = b.graph
+    return graph.pair(op, lift(graph, a), b)
 
 
-def _commuting(op: str, a: Any, b: Any) -> Symbol:
+def _commuting(op: str, a: Any, b: Symbol) -> Symbol:
     """Constants first, then by age: equal sums and products become one node."""
-    graph, x, y = _pair(a, b)
-    if y.op == "const" or (x.op != "const" and x.index > y.index):
-        x, y = y, x
-    return graph.node(op, (x, y))
+    graph = b.graph
+    x = a if type(a) is Symbol and a.graph is graph else lift(graph, a)
+    if b.op == "const" or (x.op != "const" and x.index > b.index):
+        return graph.pair(op, b, x)
+    return graph.pair(op, x, b)
 
 
 def known(s: Symbol) -> Scalar:
@@ -152,7 +165,7 @@ def known(s: Symbol) -> Scalar:
 
 
 def add(a: Any, b: Any) -> Any:
-    sa, sb = isinstance(a, Symbol), isinstance(b, Symbol)
+    sa, sb = type(a) is Symbol, type(b) is Symbol
     if not sa and not sb:
         return a + b
     if not sa and a == 0:
@@ -175,11 +188,11 @@ def add(a: Any, b: Any) -> Any:
         if x.op in ("add", "sub") and x.args[0].op == "const":
             total = number + constant_value(x.args[0])
             return add(total, x.args[1]) if x.op == "add" else sub(total, x.args[1])
-    return _commuting("add", a, b)
+    return _commuting("add", a, b) if sb else _commuting("add", b, a)
 
 
 def sub(a: Any, b: Any) -> Any:
-    sa, sb = isinstance(a, Symbol), isinstance(b, Symbol)
+    sa, sb = type(a) is Symbol, type(b) is Symbol
     if not sa and not sb:
         return a - b
     if not sb:
@@ -209,16 +222,29 @@ def sub(a: Any, b: Any) -> Any:
     return binary_node("sub", a, b)
 
 
+_QUOTIENTS = frozenset(("div", "mul"))
+
+
+def _without(x: Symbol, y: Symbol) -> Scalar | None:
+    """x y, where y divides x, which is a quotient or a product."""
+    first, second = x.args
+    if x.op == "div":
+        return known(first) if second is y else None
+    if first.op == "div" and _is_reciprocal(first, y):
+        return known(second)
+    return known(first) if second.op == "div" and _is_reciprocal(second, y) else None
+
+
 def _is_reciprocal(a: Symbol, b: Any) -> bool:
-    return a.op == "div" and a.args[1] is b and a.args[0].op == "const" and constant_value(a.args[0]) == 1.0
+    return a.args[1] is b and a.args[0].op == "const" and constant_value(a.args[0]) == 1.0
 
 
 def mul(a: Any, b: Any) -> Any:
-    sa, sb = isinstance(a, Symbol), isinstance(b, Symbol)
+    sa, sb = type(a) is Symbol, type(b) is Symbol
     if not sa and not sb:
         return a * b
-    if sa and not sb:
-        a, b, sa, sb = b, a, sb, sa
+    if not sb:
+        a, b, sa = b, a, False
     if not sa:
         if a == 0:
             return 0.0
@@ -232,20 +258,21 @@ def mul(a: Any, b: Any) -> Any:
             c = a * constant_value(b.args[0])
             return mul(c, b.args[1]) if b.op == "mul" else div(c, b.args[1])
         return _commuting("mul", a, b)
-    if a.op == "neg":
+    p, q = a.op, b.op
+    if p == "neg":
         return neg(mul(a.args[0], b))
-    if b.op == "neg":
+    if q == "neg":
         return neg(mul(a, b.args[0]))
     # A value against its own reciprocal: this is how an articulated inertia learns that it does not
     # feel its own joint.
-    for x, y in ((a, b), (b, a)):
-        if x.op == "div" and x.args[1] is y:
-            return known(x.args[0])
-        if x.op == "mul":
-            if _is_reciprocal(x.args[0], y):
-                return known(x.args[1])
-            if _is_reciprocal(x.args[1], y):
-                return known(x.args[0])
+    if p in _QUOTIENTS:
+        rest = _without(a, b)
+        if rest is not None:
+            return rest
+    if q in _QUOTIENTS:
+        rest = _without(b, a)
+        if rest is not None:
+            return rest
     return _commuting("mul", a, b)
 
 

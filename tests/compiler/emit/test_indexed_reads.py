@@ -25,6 +25,20 @@ def test_rows_of_a_batch_are_what_they_are_alone(seed):
     np.testing.assert_allclose(batch, np.array([function(row) for row in x]), rtol=1e-12, atol=1e-12)
 
 
+def test_keys_of_any_sign_are_looked_at_together_and_one_by_one():
+    """Zeros with a sign and what is no number are not below zero, wherever they are among others."""
+    function = sc.trace(lambda x: np.array([*sc.nearest([y / z for y, z in zip(x[:19], x[19:])], 4)[0]]), {"x": 38})
+    rng = np.random.default_rng(3)
+    x = np.hstack([rng.choice([-1.0, -0.0, 0.0, 1.0, 2.0], (40, 19), p=[0.05, 0.3, 0.3, 0.3, 0.05]), np.ones((40, 19))])
+    x[::3, 19:] = rng.choice([0.0, -0.0, 1.0], (14, 19))
+    x[8:16] = x[8]
+    kernel = compile_function(function, name="signs", cache=False)
+    with np.errstate(all="ignore"):
+        want = np.array([function(row) for row in x])
+    np.testing.assert_array_equal(kernel(x), want)
+    np.testing.assert_array_equal([kernel(row) for row in x], want)
+
+
 def test_single_precision():
     f, size = row_graph(0)
     function = sc.trace(f, {"x": size})

@@ -7,8 +7,9 @@ import ctypes
 import pytest
 
 from kinloop.compiler.emit.ir import LIKELY, UNLIKELY, Module
+from kinloop.compiler.run.compilation import compile_text
 from kinloop.compiler.run.host import host
-from kinloop.compiler.run.library import Library, compile_text
+from kinloop.compiler.run.library import Library
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def compiled():
     libraries = []
 
     def compile_module(module, count):
-        libraries.append(Library(compile_text(module.text(), host()), host()))
+        libraries.append(Library([compile_text(module.text(), host())], host()))
         return libraries[-1].function("f", *[ctypes.c_int64] * (1 + count))
 
     return compile_module

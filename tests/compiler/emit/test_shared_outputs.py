@@ -63,3 +63,26 @@ def test_steps_are_fed_with_outputs_that_share_a_slot(rows):
     for _ in range(3):
         x = kernel(x)[1]
     assert np.array_equal(kernel.iterate(start, steps=3, feedback={"x": "next"})["next"], x)
+
+
+@pytest.mark.parametrize("good", [[True] * 16, [True, False] * 8])
+def test_what_a_loop_leaves_is_an_output_where_it_lies(good):
+    """Also where a few states keep what they had; steps that are fed with it get the same."""
+
+    def step(x):
+        _, left = sc.scan(lambda c, row, s: ([], [row[0] * 0.5, row[1] + s[0]]), [], x[:12].reshape(6, 2), (x[12],))
+        go = x[12] > 0.5
+        kept = [sc.usually(sc.where(go, a, b)) for a, b in zip(left[:, 0], x[:6], strict=True)]
+        return {"seen": left[:, 1], "next": np.array([*kept, *x[6:]], dtype=object)}
+
+    function = sc.trace(step, {"x": 13})
+    kernel, x = compile_function(function, cache=False), np.random.default_rng(0).normal(size=(16, 13))
+    x[:, 12] = good
+    found = kernel.iterate(x, steps=3, feedback={"x": "next"})
+    for k, row in enumerate(x):
+        one = kernel.iterate(row, steps=3, feedback={"x": "next"})
+        assert all(found[name][k].tobytes() == one[name].tobytes() for name in found)
+        for _ in range(3):
+            seen, row = function(row)
+        np.testing.assert_allclose(found["next"][k], row, rtol=1e-14)
+        np.testing.assert_allclose(found["seen"][k, -1], seen, rtol=1e-14)

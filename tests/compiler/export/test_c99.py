@@ -10,7 +10,7 @@ import pytest
 
 from kinloop import scalar as sc
 from kinloop.compiler import compile_function
-from kinloop.compiler.export.c99 import identifiers
+from kinloop.compiler.export.c_interface import identifiers
 from kinloop.compiler.plan.planner import make_plan
 from kinloop.compiler.plan.stage_types import Move, Series
 from tests.compiler.graphs import every_operation, random_function

@@ -41,6 +41,19 @@ def test_a_settled_value_keeps_its_slot_to_itself():
     assert home[1] == 7 and 7 not in (home[2], home[3], home[5])
 
 
+def test_an_heir_takes_over_a_slot_that_nothing_else_needs():
+    stages, operations = (Segment((1,)), Segment((2,)), Segment((3,))), {k: ("neg", (k - 1,)) for k in (1, 2, 3)}
+
+    def home(operations, heirs):
+        new = count(100)
+        return share_slots(stages, last_uses(stages, operations), {}, {}, lambda _: next(new), heirs)
+
+    for found, same in ((home(operations, {2: 1}), True), (home(operations, {}), False)):
+        assert (found[1] == found[2]) is same
+    again = home(operations | {3: ("add", (1, 2))}, {2: 1})
+    assert again[1] != again[2]
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_no_slot_is_overwritten_while_its_value_is_needed(seed):
     """Replay the plan of a random graph and look at every value a segment reads from a slot."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinloop.compiler.plan.rare_values import Choice, find_choices
+from kinloop.compiler.plan.rare_values import Choice, find_choices, together
 
 # Values: 0 and 1 are inputs, 2 decides; 3 and 4 are for the rare values alone, 5 for a usual one.
 OPERATIONS = {
@@ -50,3 +50,14 @@ def test_choices_within_the_rare_way_of_others_are_made_there():
     inner[9] = ("lt", (1, 0))
     found = find_choices([*inner], inner, {6, 7, 10}, {10})
     assert found[10] == Choice((10,), (2, 5, 6, 7, 8)) and found[6] == Choice((6, 7), (3, 4))
+
+
+def test_what_a_choice_alone_needs_comes_right_before_it():
+    found = find_choices(ALL, OPERATIONS, {6, 7}, {8})
+    assert together(ALL, found.values()) == ([2, 5, 3, 4, 6, 7, 8], {3: 0, 4: 0, 6: 0, 7: 0})
+    assert together(ALL, [Choice((6, 7), ())]) == (ALL, {})
+
+
+def test_a_choice_in_the_rare_way_of_another_goes_with_it():
+    order, blocks = together([1, 2, 3, 4, 5], [Choice((3,), (1,)), Choice((5,), (3, 4))])
+    assert order == [2, 1, 3, 4, 5] and set(blocks) == {1, 3, 4, 5}

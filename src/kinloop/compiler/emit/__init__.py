@@ -25,6 +25,7 @@ How it is reached:
 - `lane_transfer`: rows of arrays to lanes and back;
 - `shared_outputs`: where outputs lie, those that are the same number once;
 - `array_table`: the table that says where the arrays are;
+- `rows_ahead`: rows that laps fetch before they are read or written;
 - `batch_loop`: all batch rows;
 - `iteration_loop`: many steps of each row;
 - `builtin_wrapper`, `argument_checks`, `call_keywords`: the C function of a CPython builtin, its checks of ndarrays,

@@ -15,8 +15,13 @@ _STRIDE = 8  # where the stride lies in an entry
 
 def entry(w: Writer, array: Array) -> tuple[str, str]:
     """The address of an array's first row and its row stride."""
-    base = w.load("ptr", w.offset("%table", ENTRY * array.place), 8)
-    return base, w.load("i64", w.offset("%table", ENTRY * array.place + _STRIDE), 8)
+    return read_entry(w, "%table", array.place)
+
+
+def read_entry(w: Writer, table: str, place: int) -> tuple[str, str]:
+    """The address and the stride in an entry."""
+    base = w.load("ptr", w.offset(table, ENTRY * place), 8)
+    return base, w.load("i64", w.offset(table, ENTRY * place + _STRIDE), 8)
 
 
 def write_entry(w: Writer, table: str, place: int, base: str, stride: Value) -> None:

@@ -9,23 +9,26 @@ from kinloop.compiler.emit.ir import Module, Writer
 from kinloop.compiler.emit.kernel_layout import Layout
 from kinloop.compiler.emit.lane_arithmetic import any_lane, lane_bits
 from kinloop.compiler.emit.lane_transfer import alarmed
+from kinloop.compiler.emit.rows_ahead import Ahead, write_rows_ahead
 from kinloop.compiler.emit.stages import run_stages, write_standing
 
 
-def write_batch(module: Module, layout: Layout) -> None:
+def write_batch(module: Module, layout: Layout, ahead: Ahead | None, public: bool = True) -> None:
     """@batch and what it calls; the transfers and @run are there already."""
-    _write_load_group(module, layout)
+    _write_load_group(module, layout, ahead)
     _write_store_group(module, layout)
     _write_fill(module, layout)
-    _write_batch(module, layout)
+    _write_batch(module, layout, public)
 
 
-def _write_load_group(module: Module, layout: Layout) -> None:
+def _write_load_group(module: Module, layout: Layout, ahead: Ahead | None) -> None:
     """@load_group(row, last row, table, scratch): inputs of W rows into their slots; which lanes are not finite."""
     register, state = layout.register, "zeroinitializer"
     with module.function("i64", "load_group", "i64 %row", "i64 %last", "ptr %table", "ptr %scratch") as w:
         for array in layout.given:
             state = read_rows(w, layout, array, *entry(w, array), state)
+        if ahead is not None:
+            write_rows_ahead(w, layout, ahead)
         mask = alarmed(w, register, state)
         if layout.lanes > 1:
             w.ret("i64", w.new(f"zext i{register.width} {lane_bits(w, register, mask)} to i64"))
@@ -77,10 +80,10 @@ def _write_fill(module: Module, layout: Layout) -> None:
         w.ret()
 
 
-def _write_batch(module: Module, layout: Layout) -> None:
+def _write_batch(module: Module, layout: Layout, public: bool) -> None:
     """@batch(start, stop, table, scratch): all rows from start to stop; the first bad row, or -1."""
     parameters = ("i64 %start", "i64 %stop", "ptr %table", "ptr %scratch")
-    with module.function("i64", "batch", *parameters, public=True) as w:
+    with module.function("i64", "batch", *parameters, public=public) as w:
         write_standing(w, layout)
         last = w.integer("sub", "%stop", 1)
         with w.count("%start", "%stop", layout.lanes, [("i64", -1)], at_least_once=True) as group:

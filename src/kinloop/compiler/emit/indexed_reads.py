@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kinloop.compiler.emit.ir import Module, Writer
+from kinloop.compiler.emit.lane_arithmetic import any_lane
 from kinloop.compiler.emit.stage_parameters import stage_parameters
 from kinloop.compiler.emit.vector_type import Vector
 from kinloop.compiler.plan.stage_types import Choose, Table
+
+TOGETHER = 8
+"""Keys that are looked at together."""
 
 
 def write_take(w: Writer, vector: Vector, table: Table, at: str, index: str) -> str:
@@ -56,28 +60,54 @@ def declare_gather(module: Module, vector: Vector) -> None:
 
 
 def write_choose(module: Module, name: str, stage: Choose, vector: Vector, parts: Sequence[int]) -> None:
-    """@name(scratch, out): lane by lane, but only for keys that are below zero in some lane."""
-    T, R, size = vector.type, vector.real, vector.real_size
-    zero, one = vector.one_lane().const(0.0), vector.one_lane().const(1.0)
+    """@name(scratch, out): lane by lane, but only for keys that are below zero in some lane.
+
+    Of lanes several keys are looked at together: mostly none of them is below zero.
+    """
+    T = vector.type
+    whole = stage.count - stage.count % TOGETHER if vector.width > 1 else 0
     with module.function("void", name, *stage_parameters(parts)) as w:
         keys, out = (w.offset("%scratch", slot * vector.size) for slot in (stage.at, stage.out))
         with w.count(0, stage.slots + 1) as k:
             w.store(T, vector.const(0.0), w.offset(out, k.index, T), vector.align)
-        with w.count(0, stage.count) as n:
-            key = w.offset(keys, w.integer("mul", n.index, stage.stride), T)
-            below = w.new(f"fcmp olt {T} {w.load(T, key, vector.align)}, {vector.const(0.0)}")
-            bits = below if vector.width == 1 else w.new(f"bitcast {vector.truth} {below} to i{vector.width}")
-            some = bits if vector.width == 1 else w.compare("ne", bits, 0, f"i{vector.width}")
-            with w.when(some), w.count(0, vector.width) as lane:
-                mine = w.load(R, w.offset(key, lane.index, R), size)
-                with w.when(w.new(f"fcmp olt {R} {mine}, {zero}")):
-                    number = w.new(f"uitofp i64 {n.index} to {R}")
-                    first = w.offset(out, lane.index, R)
-                    w.call("void", "choose", f"ptr {first}", f"i64 {stage.slots}", f"{R} {mine}", f"{R} {number}")
-                    last = w.offset(first, w.integer("mul", stage.slots, vector.width), R)
-                    count = w.new(f"fadd {R} {w.load(R, last, size)}, {one}")
-                    w.store(R, count, last, size)
+        with w.count(0, whole, TOGETHER) as block:
+            places = [w.integer("add", block.index, k) for k in range(TOGETHER)]
+            end, some = w.integer("add", block.index, TOGETHER), [_key(w, vector, keys, n, stage) for n in places]
+            with w.when(_some_negative(w, vector, some)), w.count(block.index, end, at_least_once=True) as n:
+                _write_key(w, vector, keys, out, n.index, stage)
+        with w.count(whole, stage.count) as n:
+            _write_key(w, vector, keys, out, n.index, stage)
         w.ret()
+
+
+def _key(w: Writer, vector: Vector, keys: str, n: str, stage: Choose) -> str:
+    """The address of the n-th key."""
+    return w.offset(keys, w.integer("mul", n, stage.stride), vector.type)
+
+
+def _some_negative(w: Writer, vector: Vector, places: list[str]) -> str:
+    """Whether the numbers at some places have a sign in some lane; all that are below zero do."""
+    found = [w.load(vector.bits, place, vector.align) for place in places]
+    signs = found[0]
+    for x in found[1:]:
+        signs = w.new(f"or {vector.bits} {signs}, {x}")
+    return any_lane(w, vector, w.new(f"icmp slt {vector.bits} {signs}, zeroinitializer"))
+
+
+def _write_key(w: Writer, vector: Vector, keys: str, out: str, n: str, stage: Choose) -> None:
+    """One key, where it is below zero."""
+    T, R, size = vector.type, vector.real, vector.real_size
+    zero, one = vector.one_lane().const(0.0), vector.one_lane().const(1.0)
+    key = _key(w, vector, keys, n, stage)
+    below = w.new(f"fcmp olt {T} {w.load(T, key, vector.align)}, {vector.const(0.0)}")
+    with w.when(any_lane(w, vector, below)), w.count(0, vector.width) as lane:
+        mine = w.load(R, w.offset(key, lane.index, R), size)
+        with w.when(w.new(f"fcmp olt {R} {mine}, {zero}")):
+            number = w.new(f"uitofp i64 {n} to {R}")
+            first = w.offset(out, lane.index, R)
+            w.call("void", "choose", f"ptr {first}", f"i64 {stage.slots}", f"{R} {mine}", f"{R} {number}")
+            last = w.offset(first, w.integer("mul", stage.slots, vector.width), R)
+            w.store(R, w.new(f"fadd {R} {w.load(R, last, size)}, {one}"), last, size)
 
 
 def write_choosing(module: Module, vector: Vector) -> None:

@@ -1,28 +1,41 @@
 """The one writer of LLVM IR: functions, basic blocks, branches and counted loops, as text.
 
 Values and labels get names of their own, so that the pieces of a function can be written by functions that
-know nothing of each other. A value is a name (`%t7`, `%row`, `@angles`) or a constant.
+know nothing of each other. A value is a name (`%7`, `%row`, `@angles`) or a constant.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 Value = str | int
+INTRINSIC = "llvm."  # what the names of functions begin with that LLVM knows
 LIKELY, UNLIKELY = ", !prof !0", ", !prof !1"  # which way a branch goes, for the layout of the machine code
 _PROFILES = ('!0 = !{!"branch_weights", i32 2000, i32 1}', '!1 = !{!"branch_weights", i32 1, i32 2000}')
 
 
-class Module:
-    """The text of an LLVM module, function by function."""
+PART = 6000
+"""Lines that are worth a module of their own: LLVM takes 80 ms for them, and 2 ms for a module without any."""
 
-    def __init__(self) -> None:
+
+class Module:
+    """The text of a kernel, function by function: an LLVM module, or several that are loaded together.
+
+    With `send`, a large kernel is cut into modules that can be compiled side by side: whenever stages of PART lines are
+    written they are sent, as a module, and `text` is the last one, which calls them. Where a kernel is cut depends on
+    nothing but its text.
+    """
+
+    def __init__(self, send: Callable[[str], None] | None = None) -> None:
+        self._send = send
+        self._intrinsics: list[str] = []
         self._lines: list[str] = []
+        self._stages: list[tuple[str, Sequence[str], list[str]]] = []  # those not sent yet: name, parameters, body
 
     def declare(self, result: str, name: str, *parameters: str) -> None:
         """A function that is defined elsewhere."""
-        self._lines.append(f"declare {result} @{name}({', '.join(parameters)})")
+        (self._intrinsics if name.startswith(INTRINSIC) else self._lines).append(_declared(result, name, parameters))
 
     def declare_object(self, name: str) -> None:
         """An object that lies elsewhere; only its address is used."""
@@ -38,32 +51,60 @@ class Module:
         """Define a function with parameters `type %name`; what the writer writes is its body."""
         writer = Writer()
         yield writer
-        self._lines.append(f"define {'' if public else 'internal '}{result} @{name}({', '.join(parameters)}) #0 {{")
-        self._lines.extend(writer.lines)
-        self._lines.append("}")
+        self._lines += _defined(f"{'' if public else 'internal '}{result}", name, parameters, writer.lines)
+
+    @contextlib.contextmanager
+    def stage(self, name: str, *parameters: str) -> Iterator[Writer]:
+        """Define a function without a result that may go to another module, if it uses nothing of this one."""
+        writer = Writer()
+        yield writer
+        if writer.alone:
+            self._stages.append((name, parameters, writer.lines))
+        else:
+            self._lines += _defined("internal void", name, parameters, writer.lines)
+        if self._send and sum(len(body) for *_, body in self._stages) >= PART:
+            self._send(self._text([line for stage in self._stages for line in _defined("void", *stage)]))
+            self._lines += [_declared("void", name, given) for name, given, _ in self._stages]
+            self._stages = []
 
     def text(self) -> str:
-        return "\n".join([*self._lines, "attributes #0 = { nounwind }", *_PROFILES, ""])
+        """All that was not sent."""
+        return self._text([*(x for stage in self._stages for x in _defined("internal void", *stage)), *self._lines])
+
+    def _text(self, lines: list[str]) -> str:
+        return "\n".join([*self._intrinsics, *lines, "attributes #0 = { nounwind }", *_PROFILES, ""])
+
+
+def _declared(result: str, name: str, parameters: Sequence[str]) -> str:
+    return f"declare {result} @{name}({', '.join(x.partition(' %')[0] for x in parameters)})"
+
+
+def _defined(result: str, name: str, parameters: Sequence[str], body: Sequence[str]) -> list[str]:
+    return [f"define {result} @{name}({', '.join(parameters)}) #0 {{", *body, "}"]
 
 
 class Writer:
-    """Writes the body of one function, instruction by instruction; `here` is the label of the present block."""
+    """Writes the body of one function, instruction by instruction; `here` is the label of the present block.
+
+    It is `alone` as long as it uses nothing that its module defines. Values are numbered, since LLVM keeps names.
+    """
 
     def __init__(self) -> None:
         self.here = "entry"
         self.lines = ["entry:"]
-        self._names = 0
+        self.alone = True
+        self._values = self._labels = 0
 
     def new(self, instruction: str) -> str:
-        """Name the value of an instruction."""
-        self._names += 1
-        name = f"%t{self._names}"
-        self.lines.append(f"  {name} = {instruction}")
+        """Number the value of an instruction."""
+        name = f"%{self._values}"
+        self._values += 1
+        self.lines.append(f"{name} = {instruction}")
         return name
 
     def do(self, instruction: str) -> None:
         """An instruction without a value."""
-        self.lines.append(f"  {instruction}")
+        self.lines.append(instruction)
 
     def integer(self, operation: str, a: Value, b: Value, kind: str = "i64") -> str:
         return self.new(f"{operation} {kind} {a}, {b}")
@@ -77,6 +118,7 @@ class Writer:
 
     def call(self, result: str, name: str, *arguments: str) -> str:
         """Call a function with arguments `type value`; the name of its value, if it has one."""
+        self.alone = self.alone and name.startswith(INTRINSIC)
         text = f"call {result} @{name}({', '.join(arguments)})"
         if result == "void":
             self.do(text)
@@ -99,8 +141,8 @@ class Writer:
 
     def label(self, hint: str) -> str:
         """A new label."""
-        self._names += 1
-        return f"{hint}{self._names}"
+        self._labels += 1
+        return f"{hint}{self._labels}"
 
     def block(self, label: str) -> None:
         """Begin the basic block of this label."""
@@ -177,7 +219,7 @@ class Writer:
         phis: list[tuple[str, str, Value, Value]] = [("i64", loop.index, start, index)]
         phis += [(kind, x, first, y) for (kind, first), x, y in zip(carry, loop.carried, loop.following, strict=True)]
         for k, (kind, name, first, following) in enumerate(phis):
-            self.lines[place + k] = f"  {name} = phi {kind} {_edges([(first, before), (following, self.here)])}"
+            self.lines[place + k] = f"{name} = phi {kind} {_edges([(first, before), (following, self.here)])}"
         loop.leaves(self.here, loop.following)
         self.block(loop.end)
         loop.finish()

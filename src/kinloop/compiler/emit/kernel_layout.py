@@ -89,5 +89,5 @@ class Layout:
 
 
 def scratch_bytes(plan: Plan, vector: Vector) -> int:
-    """The size of the scratch array, in whole cache lines."""
-    return max(-(-plan.slots * vector.size // CACHE_LINE) * CACHE_LINE, CACHE_LINE)
+    """The size of the scratch array, in whole cache lines, with one behind the slots for `rows_ahead`."""
+    return -(-plan.slots * vector.size // CACHE_LINE) * CACHE_LINE + CACHE_LINE

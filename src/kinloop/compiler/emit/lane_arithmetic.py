@@ -59,6 +59,12 @@ def any_lane(w: Writer, vector: Vector, mask: str) -> str:
     return bits if vector.width == 1 else w.compare("ne", bits, 0, f"i{vector.width}")
 
 
+def all_lanes(w: Writer, vector: Vector, mask: str) -> str:
+    """Whether a truth value holds in all lanes."""
+    bits = lane_bits(w, vector, mask)
+    return bits if vector.width == 1 else w.compare("eq", bits, -1, f"i{vector.width}")
+
+
 def any_nonzero(w: Writer, vector: Vector, scratch: str, slot: int) -> str:
     """Whether a slot of the scratch array is not zero in any lane."""
     value = w.load(vector.type, w.offset(scratch, slot, vector.type), vector.align)

@@ -13,14 +13,13 @@ from kinloop.compiler.emit.ir import Module, Value, Writer
 from kinloop.compiler.emit.kernel_layout import Layout
 from kinloop.compiler.emit.vector_type import Vector
 
-RUN = 512  # bytes that a row is given at a time, and so far ahead rows are fetched
+RUN = 512  # bytes that a row is given at a time
 
 
 def write_transfers(module: Module, layout: Layout) -> None:
     """@gather and @scatter for W states, @take and @give for one, a block of numbers at a time."""
     vector, block = layout.vector, layout.block
     if vector.width > 1:
-        module.declare("void", "llvm.prefetch.p0", "ptr", "i32", "i32", "i32")
         _write_gather(module, vector)
         if layout.straight:
             _write_straight_scatter(module, vector)
@@ -73,29 +72,24 @@ def _blocks(w: Writer, vector: Vector) -> tuple[str, str]:
     return w.integer("sub", "%n", W), w.select(w.compare("slt", "%n", W), "i64", 0, covered)
 
 
-def _smaller(w: Writer, a: str, b: Value) -> str:
+def smaller(w: Writer, a: str, b: Value) -> str:
+    """The smaller of two integers."""
     return w.select(w.compare("slt", a, b), "i64", a, b)
 
 
 def _write_gather(module: Module, vector: Vector) -> None:
-    """@gather(base, stride, columns, row, last row, slots, alarm): lanes beyond the last row repeat it.
-
-    Long rows are fetched ahead of their reading, W of them at a time; what is fetched beyond the last is not read.
-    """
+    """@gather(base, stride, columns, row, last row, slots, alarm): lanes beyond the last row repeat it."""
     W, T, R, I = vector.width, vector.type, vector.real, vector.bits
     array, rows, slots = ("ptr %base", "i64 %stride", "i64 %n"), ("i64 %row", "i64 %last"), "ptr %to"
     with module.function(I, "gather", *array, *rows, slots, f"{I} %alarm") as w:
         starts = []
         for lane in range(W):
-            row = _smaller(w, w.integer("add", "%row", lane), "%last")
+            row = smaller(w, w.integer("add", "%row", lane), "%last")
             starts.append(w.offset("%base", w.integer("mul", row, "%stride")))
         last, covered = _blocks(w, vector)
         with w.count(0, covered, W, [(I, "%alarm")]) as blocks:
-            column = _smaller(w, blocks.index, last)
+            column = smaller(w, blocks.index, last)
             loaded = [w.load(T, w.offset(start, column, R), vector.real_size) for start in starts]
-            for start in starts:
-                ahead = w.offset(start, w.integer("add", column, RUN // vector.real_size), R)
-                w.call("void", "llvm.prefetch.p0", f"ptr {ahead}", "i32 0", "i32 3", "i32 1")
             (alarm,) = blocks.carried
             target = w.offset("%to", column, T)
             for i, x in enumerate(_transpose(w, vector, loaded)):
@@ -123,7 +117,7 @@ def _write_straight_scatter(module: Module, vector: Vector) -> None:
             targets.append(w.offset("%base", w.integer("mul", row, "%stride")))
         last, covered = _blocks(w, vector)
         with w.count(0, covered, vector.width) as block:
-            column = _smaller(w, block.index, last)
+            column = smaller(w, block.index, last)
             _write_block(w, vector, column, [w.offset(target, column, R) for target in targets])
         with w.count(covered, "%n") as single:
             slot = w.offset("%scratch", place_at(w, w.offset("%places", single.index, "i32")))
@@ -146,12 +140,12 @@ def _write_scatter(module: Module, vector: Vector) -> None:
     array, rows = ("ptr %base", "i64 %stride", "i64 %n"), ("i64 %row", "i64 %rows")
     with module.function("void", "scatter", *array, *rows, "ptr %places", "ptr %same", "ptr %scratch") as w:
         buffer = w.new(f"alloca [{W * pitch} x {R}], align {CACHE_LINE}")
-        lanes = _smaller(w, "%rows", W)
+        lanes = smaller(w, "%rows", W)
         last, covered = _blocks(w, vector)
         with w.count(0, covered, run) as turn:
-            wide = _smaller(w, w.integer("sub", covered, turn.index), run)
+            wide = smaller(w, w.integer("sub", covered, turn.index), run)
             with w.count(0, wide, W, at_least_once=True) as block:
-                column = _smaller(w, w.integer("add", turn.index, block.index), last)
+                column = smaller(w, w.integer("add", turn.index, block.index), last)
                 place = w.offset(buffer, w.integer("add", w.integer("sub", column, turn.index), W), R)
                 _write_block(w, vector, column, [w.offset(place, lane * pitch, R) for lane in range(W)])
             with w.count(0, lanes, at_least_once=True) as own:
@@ -208,7 +202,7 @@ def _write_turn(w: Writer, vector: Vector, source: str, target: str, turn: str, 
     end = w.integer("add", turn, RUN // vector.real_size - W)
     with w.when(w.compare("eq", turn, 0)):
         move(0)
-    with w.count(first, w.integer("add", _smaller(w, end, last), 1), W) as column:
+    with w.count(first, w.integer("add", smaller(w, end, last), 1), W) as column:
         move(column.index)
     with w.when(w.compare("sge", end, last)):
         move(last)

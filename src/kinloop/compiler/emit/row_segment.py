@@ -21,7 +21,7 @@ def write_row_segment(
     module: Module, name: str, plan: Plan, segment: Segment, block: Vector, parts: Sequence[int]
 ) -> None:
     """@name(scratch, out, ...) for one state; `block` is what a vector register takes."""
-    with module.function("void", name, *stage_parameters(parts)) as w:
+    with module.stage(name, *stage_parameters(parts)) as w:
         _RowWriter(w, plan, block, parts, name.partition("_")[0]).write_rows(segment)
         w.ret()
 
@@ -47,6 +47,7 @@ class _RowWriter(SegmentWriter):
     def __init__(self, writer: Writer, code: Plan, block: Vector, parts: Sequence[int], prefix: str) -> None:
         super().__init__(writer, code, block.one_lane(), parts, prefix)
         self._width = block.width
+        self._wide = {v.width: OperationWriter(writer, code, v) for v in row_vectors(block)}
         self._pieces: dict[Row, str] = {}  # what was made or loaded, by its values
         self._part_of: dict[int, tuple[Row, int]] = {}  # values made as part of a piece
         self._spread: dict[tuple[int, int], str] = {}  # numbers in all lanes of a piece
@@ -68,17 +69,17 @@ class _RowWriter(SegmentWriter):
         if len(piece) == 1:
             self.write(piece)
             return
-        vector, op = Vector(len(piece), self.vector.real), self.code.operations[piece[0]][0]
-        columns = list(zip(*[self.code.operations[v][1] for v in piece], strict=True))
-        arithmetic = OperationWriter(self.writer, self.code, vector)
-        args: list[Operand] = []
-        for k, column in enumerate(columns):
-            constant = isinstance(column[0], float)
-            args.append(column[0] if constant else k)
-            if not constant:
-                arithmetic.numbers[k] = self._operand(vector, tuple(x for x in column if isinstance(x, int)))
-        self._pieces[piece] = arithmetic.number_operation(op, args)
-        self._part_of.update({v: (piece, k) for k, v in enumerate(piece)})
+        arithmetic, operations = self._wide[len(piece)], self.code.operations
+        vector, args = arithmetic.vector, list[Operand]()
+        for k, column in enumerate(zip(*[operations[v][1] for v in piece], strict=True)):
+            if type(column[0]) is int:
+                arithmetic.numbers[k] = self._operand(vector, column)
+                args.append(k)
+            else:
+                args.append(column[0])
+        self._pieces[piece] = arithmetic.number_operation(operations[piece[0]][0], args)
+        for k, v in enumerate(piece):
+            self._part_of[v] = piece, k
         self._store_piece(vector, piece)
 
     def _operand(self, vector: Vector, column: Row) -> str:
@@ -89,7 +90,7 @@ class _RowWriter(SegmentWriter):
                 self._spread[key] = in_all_lanes(self.writer, vector, self._number(column[0]))
             return self._spread[key]
         if column not in self._pieces:
-            slot = self._run(column, {x: self._kept(x) for x in column})
+            slot = self._run(column)
             if slot is None:
                 self._pieces[column] = self._gathered(vector, column)
             else:
@@ -126,17 +127,19 @@ class _RowWriter(SegmentWriter):
                     end += 1
                 yield slot, slice(k, end)
 
-    def _kept(self, x: int) -> list[int]:
+    def _kept(self, x: int) -> Sequence[int]:
         """The slots in which a value can be found later."""
-        outputs = range(self.code.n_in, self.code.n_in + self.code.n_out)
-        kept = [slot for slot in self.code.stores.get(x, ()) if slot in outputs]
-        return [self.code.home[x], *kept] if x in self.code.home else kept
+        home, stores = self.code.home.get(x), self.code.stores.get(x, ())
+        if home is not None and (not stores or stores == (home,)):
+            return (home,)
+        kept = [slot for slot in stores if self.code.n_in <= slot < self.code.n_in + self.code.n_out]
+        return kept if home is None else [home, *kept]
 
-    def _run(self, values: Row, slots: dict[int, list[int]]) -> int | None:
+    def _run(self, values: Row) -> int | None:
         """The first of slots that follow each other in one array and have these values."""
-        first, *others = values
-        for slot in slots[first]:
-            if self._joined(slot, slot + len(others)) and all(slot + k in slots[x] for k, x in enumerate(others, 1)):
+        for slot in self._kept(values[0]):
+            others = enumerate(values[1:], slot + 1)
+            if all(k in self._kept(x) for k, x in others) and self._joined(slot, slot + len(values) - 1):
                 return slot
         return None
 
@@ -148,8 +151,8 @@ class _RowWriter(SegmentWriter):
         return bisect_right(self.parts, first - start) == bisect_right(self.parts, last - start)
 
     def _number(self, x: Operand) -> str:
-        if isinstance(x, int) and x in self._part_of and x not in self.numbers:
+        if type(x) is int and x not in self.numbers and x in self._part_of:
             piece, k = self._part_of[x]
-            vector = Vector(len(piece), self.vector.real)
+            vector = self._wide[len(piece)].vector
             self.numbers[x] = self.writer.new(f"extractelement {vector.type} {self._pieces[piece]}, i32 {k}")
         return super()._number(x)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from kinloop.compiler.emit.indexed_reads import write_take
-from kinloop.compiler.emit.ir import LIKELY, Module, Writer
-from kinloop.compiler.emit.lane_arithmetic import any_nonzero, in_all_lanes
+from kinloop.compiler.emit.ir import INTRINSIC, LIKELY, Module, Writer
+from kinloop.compiler.emit.lane_arithmetic import all_lanes, any_nonzero, in_all_lanes
 from kinloop.compiler.emit.lane_calls import LANE_CALLS, lane_call
 from kinloop.compiler.emit.stage_parameters import LAP, out_pointer, stage_parameters
 from kinloop.compiler.emit.table_rows import Beside
@@ -34,8 +34,8 @@ def write_segment(
 
     It also takes pointers to slots that lie `beside`.
     """
-    pointers = [f"ptr noalias {b.pointer}" for b in beside]
-    with module.function("void", name, *stage_parameters(parts), *pointers) as w:
+    pointers = [f"ptr {b.pointer}" for b in beside]  # what is left may be written over a row
+    with module.stage(name, *stage_parameters(parts), *pointers) as w:
         writer = SegmentWriter(w, plan, vector, parts, name.partition("_")[0], beside)
         if segment.gate is None:
             writer.write_segment(segment)
@@ -47,7 +47,7 @@ def write_segment(
 
 def write_pattern(module: Module, name: str, pattern: Pattern, vector: Vector) -> None:
     """@name(scratch, out, marks, constants): the operations of a lap, with its rows of the tables."""
-    with module.function("void", name, *LAP) as w:
+    with module.stage(name, *LAP) as w:
         _LapWriter(w, pattern, vector).write(range(len(pattern.operations)))
         w.ret()
 
@@ -67,8 +67,10 @@ class OperationWriter:
         self.writer, self.code, self.vector = writer, code, vector
         self.T, self.B = vector.type, vector.truth
         self.zero, self.one = vector.const(0.0), vector.const(1.0)
+        self._fma = f"call {self.T} @{INTRINSIC}fma.{vector.suffix}({self.T}"
         self.numbers: dict[int, str] = {}
         self.truths: dict[int, str] = {}
+        self.negatives: dict[str, str] = {}
 
     def write(self, values: Sequence[int]) -> None:
         for k in values:
@@ -77,7 +79,8 @@ class OperationWriter:
                 self.truths[k] = self._truth_operation(op, args)
             else:
                 self.numbers[k] = self.number_operation(op, args)
-            self._store_home(k)
+            if k in self.code.stores:
+                self._store_home(k)
 
     def _store_home(self, k: int, name: str | None = None) -> None:
         """Store a value, or what has another name in its place, wherever others look for it."""
@@ -126,7 +129,10 @@ class OperationWriter:
     def _negative(self, x: Operand) -> str:
         if isinstance(x, float):
             return self.vector.const(-x)
-        return self.writer.new(f"fneg {self.T} {self._number(x)}")
+        name = self._number(x)
+        if name not in self.negatives:
+            self.negatives[name] = self.writer.new(f"fneg {self.T} {name}")
+        return self.negatives[name]
 
     def _truth_operation(self, op: str, args: Sequence[Operand]) -> str:
         if op in _COMPARE:
@@ -146,7 +152,7 @@ class OperationWriter:
             a = self._negative(args[0]) if op == "fnma" else self._number(args[0])
             b = self._number(args[1])
             c = self._negative(args[2]) if op == "fms" else self._number(args[2])
-            return self._intrinsic("fma", a, b, c)
+            return self.writer.new(f"{self._fma} {a}, {self.T} {b}, {self.T} {c})")
         if op == "where":
             condition = self._truth(args[0])
             return self._select(condition, self._number(args[1]), self._number(args[2]))
@@ -164,7 +170,7 @@ class OperationWriter:
         raise AssertionError(f"no code for operation {op!r}")
 
     def _intrinsic(self, name: str, *names: str) -> str:
-        return self.writer.call(self.T, f"llvm.{name}.{self.vector.suffix}", *[f"{self.T} {x}" for x in names])
+        return self.writer.call(self.T, f"{INTRINSIC}{name}.{self.vector.suffix}", *[f"{self.T} {x}" for x in names])
 
     def _extreme(self, order: str, a: str, b: str) -> str:
         """minimum, maximum as in NumPy: the first argument if it is nan or comes first, else the second."""
@@ -191,15 +197,30 @@ class SegmentWriter(OperationWriter):
         """All operations, then the copies; for one state, usual choices as branches."""
         values = segment.values
         self.windows = Windows(self.writer, self.code, segment, self.vector, [b.slots for b in self.beside])
-        if self.vector.width == 1 and not self.code.usual.isdisjoint(values):
+        usual = self._branching(values)
+        if usual:
             kept = {*self.code.stores, *(x for x, _ in segment.copies if isinstance(x, int))}
-            self.choices = find_choices(values, self.code.operations, self.code.usual, kept)
+            self.choices = find_choices(values, self.code.operations, usual, kept)
             self.used = {x for v in values for x in self.code.operations[v][1]} | {x for x, _ in segment.copies}
             apart = {v for choice in self.choices.values() for v in (*choice.members[1:], *choice.rare)}
+            self._read_early(values, apart)
             values = tuple(v for v in values if v not in apart)
         self.write(values)
         for x, slot in segment.copies:
             self._store(x, slot)
+
+    def _read_early(self, values: Sequence[int], apart: set[int]) -> None:
+        """Read inputs that are written over here before that: what is computed apart comes later than its turn."""
+        over = {slot for v in values for slot in self.code.stores.get(v, ()) if slot in self.code.in_place}
+        read = {x for v in apart for x in self.code.operations[v][1] if isinstance(x, int)} if over else set()
+        for x in sorted(read):
+            if x not in self.code.operations and self.code.home.get(x) in over:
+                self._number(x)
+
+    def _branching(self, values: Sequence[int]) -> set[int]:
+        """The usual choices that become branches: of lanes those with a condition, the others are one instruction."""
+        lanes = self.vector.width > 1
+        return {v for v in self.code.usual.intersection(values) if not lanes or self.code.operations[v][0] == "where"}
 
     def write(self, values: Sequence[int]) -> None:
         done = 0
@@ -214,6 +235,7 @@ class SegmentWriter(OperationWriter):
         if op != "take" or not isinstance(args[0], int):
             return super().number_operation(op, args)
         table = self.code.tables[args[0]]
+        self.writer.alone = False
         at = table_name(self.prefix, args[0]) if table.constants else self._address(table.at)
         return write_take(self.writer, self.vector, table, at, self._number(args[1]))
 
@@ -224,36 +246,62 @@ class SegmentWriter(OperationWriter):
         """
         w, arguments = self.writer, [self.code.operations[k] for k in choice.members]
         op, args = arguments[0]
+        seen = [k for k in choice.members if k in self.used]
         if op == "where":
-            condition, usual = self._truth(args[0]), [self._number(x[1]) for _, x in arguments]
+            condition, first = self._truth(args[0]), [x[1] for _, x in arguments]
         else:
             a, b = map(self._number, args)
-            condition, usual = self._compare(_EXTREME[op], a, b), [a]
+            condition, first = self._compare(_EXTREME[op], a, b), [args[0]]
+        usual = {k: self._number(x) for k, x in zip(choice.members, first, strict=True) if k in self.used}
         before, rare, on = w.here, w.label("rare"), w.label("on")
-        for k, x in zip(choice.members, usual, strict=True):
-            if k not in self.used:
-                self._store_home(k, x)
-        w.branch(condition, on, rare, LIKELY)
-        w.block(rare)
-        known = dict(self.numbers), dict(self.truths)
-        if op == "where":
-            self.write([k for k in choice.rare if k not in self._later(choice)])
-            others = [self._number(x[2]) for _, x in arguments]
+        known = self._known()
+        if self.vector.width > 1:
+            before = w.label("usually")
+            w.branch(all_lanes(w, self.vector, condition), before, rare)
+            w.block(before)
+        for k, x in zip(choice.members, first, strict=True):
+            if k not in self.used and self.code.stores.get(k) != (self._slot(x),):
+                self._store_home(k, self._number(x))
+        if self.vector.width > 1:
+            w.jump(on)
+            self.numbers, self.truths, self.negatives = dict(known[0]), dict(known[1]), dict(known[2])
         else:
-            others = [self._select(self._compare("uno", a, a), a, b)]
-        for k, x in zip(choice.members, others, strict=True):
+            w.branch(condition, on, rare, LIKELY)
+            known = self._known()
+        w.block(rare)
+        others = self._others(choice, condition, first)
+        for k, x in others.items():
             if k not in self.used:
                 self._store_home(k, x)
         after = w.here
         w.jump(on)
         w.block(on)
-        self.numbers, self.truths = known  # what was made or loaded on the way is not there if the way was not taken
-        passed_on = [k for k in choice.members if k in self.used]
-        for k, x, y in zip(choice.members, usual, others, strict=True):
-            if k in self.used:
-                self.numbers[k] = w.phi(self.T, (x, before), (y, after))
-        for k in passed_on:
+        # what was made or loaded on the way is not there if the way was not taken
+        self.numbers, self.truths, self.negatives = known
+        for k in seen:
+            self.numbers[k] = w.phi(self.T, (usual[k], before), (others[k], after))
+        for k in seen:
             self._store_home(k)
+
+    def _others(self, choice: Choice, condition: str, first: Sequence[Operand]) -> dict[int, str]:
+        """What the members of a choice are where not all states have the usual values, and all that this needs."""
+        arguments = [self.code.operations[k] for k in choice.members]
+        if arguments[0][0] != "where":
+            a, b = map(self._number, arguments[0][1])
+            return {choice.members[0]: self._select(self._compare("uno", a, a), a, b)}
+        self.write([k for k in choice.rare if k not in self._later(choice)])
+        found = [self._number(x[2]) for _, x in arguments]
+        if self.vector.width > 1:
+            found = [self._select(condition, self._number(x), y) for x, y in zip(first, found, strict=True)]
+        return dict(zip(choice.members, found, strict=True))
+
+    def _known(self) -> tuple[dict[int, str], dict[int, str], dict[str, str]]:
+        """Copies of the names of all that was made so far."""
+        return dict(self.numbers), dict(self.truths), dict(self.negatives)
+
+    def _slot(self, x: Operand) -> int | None:
+        """The slot where a value lies that was not made here."""
+        return None if isinstance(x, float) else self.code.home.get(x)
 
     def _later(self, choice: Choice) -> set[int]:
         """Members of choices among the rare values that are written with the first of them."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from kinloop.compiler.emit.ir import Module, Writer
+from kinloop.compiler.emit.kernel_layout import Layout
+from kinloop.compiler.emit.rows_ahead import Ahead, write_fetch
 from kinloop.compiler.emit.segment import write_pattern
 from kinloop.compiler.emit.stage_parameters import STAGE
 from kinloop.compiler.emit.vector_type import Vector
@@ -12,8 +14,11 @@ AT_ONCE = 8
 """Slots that are read before they are written, so that none waits for the one before."""
 
 
-def write_series(module: Module, name: str, series: Series, vector: Vector, known: dict[str, str]) -> None:
+def write_series(
+    module: Module, name: str, series: Series, layout: Layout, known: dict[str, str], ahead: Ahead | None
+) -> None:
     """@name(scratch, out): every lap with its rows. Patterns that were written before are `known` by name."""
+    vector = layout.vector
     laps, n_marks = series.marks.shape
     n_constants = series.constants.shape[1]
     module.table(f"{name}_marks", "i32", map(str, (series.marks * vector.size).flat))
@@ -26,6 +31,8 @@ def write_series(module: Module, name: str, series: Series, vector: Vector, know
         with w.count(0, laps) as lap:
             row = w.offset(f"@{name}_marks", w.integer("mul", lap.index, n_marks), "i32")
             numbers = w.offset(f"@{name}_constants", w.integer("mul", lap.index, n_constants), vector.real)
+            if ahead is not None:
+                write_fetch(w, layout, ahead, lap.index)
             for pattern in series.patterns:
                 w.call("void", known[repr(pattern)], "ptr %scratch", "ptr %out", f"ptr {row}", f"ptr {numbers}")
         w.ret()

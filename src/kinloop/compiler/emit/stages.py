@@ -10,6 +10,7 @@ from kinloop.compiler.emit.kernel_layout import Layout
 from kinloop.compiler.emit.lane_arithmetic import any_nonzero
 from kinloop.compiler.emit.lane_calls import LANE_CALLS, write_lane_call
 from kinloop.compiler.emit.row_segment import write_row_segment
+from kinloop.compiler.emit.rows_ahead import Ahead
 from kinloop.compiler.emit.segment import table_name, write_segment
 from kinloop.compiler.emit.series_loop import copy_slots, write_move, write_series
 from kinloop.compiler.emit.shared_outputs import share_outputs
@@ -20,7 +21,7 @@ from kinloop.compiler.emit.vector_type import Vector
 from kinloop.compiler.plan.stage_types import Angles, Choose, Move, Plan, Repeat, Segment, Series
 
 
-def write_stages(module: Module, plan: Plan, layout: Layout, fma: bool) -> None:
+def write_stages(module: Module, plan: Plan, layout: Layout, fma: bool, ahead: Ahead | None) -> None:
     """@run(scratch, out, ...), all stages of a plan one after the other, and what it calls.
 
     The plan's outputs are written to out, ..., which may be their slots of the scratch array or arrays of a user.
@@ -29,7 +30,7 @@ def write_stages(module: Module, plan: Plan, layout: Layout, fma: bool) -> None:
     names: dict[int, list[str]] = {}
     if layout.lanes > 1:
         plan = share_outputs(module, plan, layout)
-    _write_plan(module, plan, layout, names, {}, layout.parts)
+    _write_plan(module, plan, layout, names, {}, layout.parts, ahead=ahead)
     used = {op for p in _all_plans(plan) for op, _ in p.operations.values()}
     for name in LANE_CALLS:
         if name in used:
@@ -72,10 +73,11 @@ def _write_plan(
     patterns: dict[str, str],
     parts: Sequence[int],
     beside: Sequence[Beside] = (),
+    ahead: Ahead | None = None,
 ) -> None:
     """Write the functions of a plan's stages, after those of its loops; their names into `names` and `patterns`.
 
-    Their segments get pointers to what lies `beside`.
+    Their segments get pointers to what lies `beside`, and their laps fetch rows `ahead`.
     """
     if id(plan) in names:  # the same body in two loops is written once
         return
@@ -96,7 +98,8 @@ def _write_plan(
         elif isinstance(stage, Angles):
             _write_angles_stage(module, name, stage, layout, parts)
         elif isinstance(stage, Series):
-            write_series(module, name, stage, layout.vector, patterns)
+            write_series(module, name, stage, layout, patterns, ahead)
+            ahead = ahead and ahead.behind(stage)
         elif isinstance(stage, Choose):
             write_choose(module, name, stage, layout.vector, parts)
         elif isinstance(stage, Move):
@@ -146,7 +149,8 @@ def _write_repeat(
                 w.call("void", stage_name, *own, *given)
             if stage.left and "%left" not in beside:
                 copy_slots(w, vector, w.offset(out, stage.carried, T), at["%left"], stage.left)
-            copy_slots(w, vector, out, base, stage.carried)
+            for first, count in stage.copied:
+                copy_slots(w, vector, w.offset(out, first, T), w.offset(base, first, T), count)
             loop.following = [w.integer("add", loop.index, 1)]
         if stage.gate is not None and stage.cleared:
             with w.count(loop.results[0], stage.rounds) as k:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kinloop.compiler.plan.stage_types import Angles, Choose, Move, Plan, Repeat, Segment, Series
+from kinloop.compiler.plan.in_place import slots_read
+from kinloop.compiler.plan.stage_types import Plan, Repeat, Segment, Series
 
 
 class Beside(NamedTuple):
@@ -36,15 +37,4 @@ def rows_beside(stage: Repeat) -> tuple[Beside, ...]:
 def _used_apart(plan: Plan) -> set[int]:
     """Slots, those of loops within not counted, that other stages than segments read or write."""
     found = {t.at + t.stride * k for t in plan.tables.values() if not t.constants for k in range(t.count)}
-    for stage in plan.stages:
-        if isinstance(stage, Choose):
-            found |= {stage.at + stage.stride * k for k in range(stage.count)}
-        elif isinstance(stage, Angles):
-            found |= set(range(stage.at, stage.at + stage.count))
-        elif isinstance(stage, Move):
-            found |= {at + k for at in (stage.source, stage.target) for k in range(stage.count)}
-        elif isinstance(stage, Repeat):
-            found |= {at + k for at, width in stage.tables for k in range(width * stage.rounds)}
-            shared = _used_apart(stage.body) | set(stage.body.home.values())
-            found |= {stage.base + slot for slot in shared if slot < 0}
-    return found
+    return found.union(*(slots_read(stage) for stage in plan.stages))

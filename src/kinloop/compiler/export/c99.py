@@ -1,103 +1,25 @@
-"""Standalone C99 of a kernel: one source, one header, one example; needs nothing but libm."""
+"""Standalone C99 of a kernel, which needs nothing but libm."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from pathlib import Path
-
+from kinloop.compiler.export.c_interface import argument_names, prototype, real, sizes
 from kinloop.compiler.plan.stage_types import Angles, Choose, Move, Operand, Plan, Repeat, Segment
 from kinloop.compiler.signature import Signature
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 _CALLS = {f: f for f in ("tan", "asin", "acos", "atan", "atan2", "exp", "log", "sqrt", "floor")} | {"abs": "fabs"}
-_KEYWORDS = """
-    auto break case char const continue default do double else enum extern float for goto if inline int long
-    register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
-    main w i k real
-"""
-_RESERVED = frozenset(_KEYWORDS.split())
 
 
-def identifiers(names: Iterable[str], prefix: str = "") -> list[str]:
-    """C identifiers for names from anywhere: ASCII letters, digits, underscores; short, distinct, not reserved."""
-    out: list[str] = []
-    for name in names:
-        base = prefix + re.sub(r"[^A-Za-z0-9]+", "_", str(name)).strip("_")[:40]
-        if not re.match(r"[A-Za-z]", base) or base in _RESERVED:
-            base = f"x_{base}"
-        word, count = base, 1
-        while word in out:
-            count += 1
-            word = f"{base}_{count}"
-        out.append(word)
-    return out
-
-
-def export_c(plan: Plan, signature: Signature, folder: str | Path) -> list[Path]:
-    """Write `<name>.c`, `<name>.h` and `main.c` into `folder`; the paths."""
-    (name,) = identifiers([signature.name], "kl_")
-    arguments = identifiers([*signature.inputs, *signature.outputs])
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    texts = {
-        f"{name}.c": _source(name, arguments, signature, plan),
-        f"{name}.h": _header(name, arguments, signature),
-        "main.c": _main(name, signature),
-    }
-    for file, text in texts.items():
-        (folder / file).write_text(text, encoding="ascii")
-    return [folder / file for file in texts]
-
-
-def _sizes(signature: Signature) -> tuple[list[int], list[int]]:
-    return list(signature.inputs.values()), signature.output_sizes
-
-
-def _prototype(name: str, arguments: list[str], signature: Signature) -> str:
-    n_in, real = len(signature.inputs), _real(signature)
-    parts = [f"{'const ' if k < n_in else ''}{real} *{a}" for k, a in enumerate(arguments)]
-    return f"void {name}({', '.join(parts)})"
-
-
-def _real(signature: Signature) -> str:
-    return "double" if signature.dtype == "float64" else "float"
-
-
-def _header(name: str, arguments: list[str], signature: Signature) -> str:
-    inputs, outputs = _sizes(signature)
-    sizes = [f"{a}[{n}]" for a, n in zip(arguments, inputs + outputs)]
-    guard = f"{name.upper()}_H"
-    lines = [
-        f"#ifndef {guard}",
-        f"#define {guard}",
-        "",
-        "#ifdef __cplusplus",
-        'extern "C" {',
-        "#endif",
-        "",
-        "/* Made by kinloop. Arrays are row-major; nothing is allocated; safe to call from many threads. */",
-        f"/* In: {', '.join(sizes[: len(inputs)])}. Out: {', '.join(sizes[len(inputs) :])}. */",
-        f"{_prototype(name, arguments, signature)};",
-        "",
-        "#ifdef __cplusplus",
-        "}",
-        "#endif",
-        "",
-        "#endif",
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def _source(name: str, arguments: list[str], signature: Signature, plan: Plan) -> str:
-    lines = [f'#include "{name}.h"', "", "#include <math.h>", "#include <string.h>", ""]
-    lines += [f"typedef {_real(signature)} real;", ""]
+def source_text(function: str, header: str, signature: Signature, plan: Plan) -> str:
+    """A plan as the source of a C function that a header declares."""
+    arguments = argument_names(signature)
+    lines = [f'#include "{header}.h"', "", "#include <math.h>", "#include <string.h>", ""]
+    lines += [f"typedef {real(signature)} real;", ""]
     names: dict[int, list[str]] = {}
     lines += _helpers(plan)
     _write_plan(plan, signature.dtype == "float32", lines, names)
-    inputs, outputs = _sizes(signature)
-    lines += [_prototype(name, arguments, signature), "{", f"    real w[{max(plan.slots, 1)}];"]
+    inputs, outputs = sizes(signature)
+    lines += [prototype(function, signature), "{", f"    real w[{max(plan.slots, 1)}];"]
     place = 0
     for k, (a, n) in enumerate(zip(arguments, inputs + outputs)):
         if k == len(inputs):
@@ -150,7 +72,8 @@ def _write_plan(plan: Plan, single: bool, lines: list[str], names: dict[int, lis
 def _repeat(stage: Repeat, body: list[str]) -> list[str]:
     if stage.rounds < 1:
         return ["    (void)w;"]
-    copy = [f"        memcpy(w, w + {stage.body.n_in}, {stage.carried} * sizeof(real));"] if stage.carried else []
+    n = stage.body.n_in
+    copy = [f"        memcpy(w + {k}, w + {n + k}, {count} * sizeof(real));" for k, count in stage.copied]
     wanted = "" if stage.gate is None else f" && w[{stage.gate}] != 0"
     places, read, leave = [], [], []
     place = stage.body.n_in - sum(width for _, width in stage.tables)
@@ -268,37 +191,3 @@ def _expression(op: str, a: list[str]) -> str:
         case "minimum" | "maximum":
             return f"({a[0]} {'<' if op == 'minimum' else '>'} {a[1]} || {a[0]} != {a[0]}) ? {a[0]} : {a[1]}"
     raise AssertionError(f"no C for operation {op!r}")
-
-
-def _main(name: str, signature: Signature) -> str:
-    inputs, outputs = _sizes(signature)
-    real, total = _real(signature), sum(inputs)
-    starts = [sum((inputs + outputs)[:k]) for k in range(len(inputs) + len(outputs))]
-    given = ", ".join(f"x + {s}" for s in starts)
-    lines = [
-        "/* Reads the inputs, number by number, from standard input; prints the outputs, one per line. */",
-        "#include <stdio.h>",
-        "",
-        f'#include "{name}.h"',
-        "",
-        "int main(void)",
-        "{",
-        f"    static {real} x[{max(total + sum(outputs), 1)}];",
-        "    double number;",
-        "    int k;",
-        f"    for (k = 0; k < {total}; k++) {{",
-        '        if (scanf("%lf", &number) != 1) {',
-        f'            fprintf(stderr, "expected {total} numbers, received %d\\n", k);',
-        "            return 1;",
-        "        }",
-        f"        x[k] = ({real})number;",
-        "    }",
-        f"    {name}({given});",
-        f"    for (k = {total}; k < {total + sum(outputs)}; k++) {{",
-        '        printf("%.17g\\n", (double)x[k]);',
-        "    }",
-        "    return 0;",
-        "}",
-        "",
-    ]
-    return "\n".join(lines)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kinloop.compiler.export.c99 import identifiers
+from kinloop.compiler.export.c_interface import identifiers
 from kinloop.errors import CompileError
 from kinloop.scalar import Function, Symbol
 from kinloop.scalar.symbol import constant_value

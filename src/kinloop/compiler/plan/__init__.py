@@ -10,5 +10,7 @@
 - `patterns`: what repeats itself once, with tables of what differs;
 - `gates`: which operations may be left out with a loop that no state wants;
 - `rare_values`: which operations nothing but the rare value of a choice needs;
-- `lifetimes`: how long values wait in slots, and which can share one.
+- `lifetimes`: how long values wait in slots, and which can share one;
+- `in_place`: what loops carry and leave, written over what it takes the place of;
+- `records`: the slots that laps leave values in.
 """

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 from kinloop.compiler.plan.gates import find_gates
-from kinloop.compiler.plan.lifetimes import last_uses, outliving, share_slots
+from kinloop.compiler.plan.lifetimes import last_uses, share_slots
 from kinloop.compiler.plan.orders import Row
 from kinloop.compiler.plan.patterns import Laps, make_series
+from kinloop.compiler.plan.records import place_records
 from kinloop.compiler.plan.stage_types import LoopNode, Operand, Operation, Plan, Segment, Stage, Table
 from kinloop.scalar import Function, Symbol
 from kinloop.scalar.elementary import CHOICES, USUAL
@@ -18,6 +20,11 @@ from kinloop.scalar.symbol import constant_value
 
 Places = tuple[int, ...] | None
 """The slots of what a loop's body shares with its surroundings; None where it shares nothing."""
+
+
+def _values(operands: Sequence[Operand]) -> list[int]:
+    """Operands that are values: constants may be equal to their numbers."""
+    return [x for x in operands if isinstance(x, int)]
 
 
 def _operand(x: Any) -> Operand:
@@ -49,6 +56,7 @@ class Draft:
     idle: dict[int, list[tuple[Operand, int]]] = field(default_factory=dict)  # copies that the value in a slot gates
     settled: dict[tuple[Operand, ...], int] = field(default_factory=dict)  # where values lie side by side
     waiting: dict[int, Row] = field(default_factory=dict)  # values that wait side by side
+    is_body: bool = False  # whether it is that of a loop, whose outputs lie in slots
 
     @classmethod
     def read(cls, function: Function, shared: Places) -> Draft:
@@ -61,26 +69,43 @@ class Draft:
         operations: dict[int, Operation] = {}
         loops, picks, home = {}, {}, {}
         tables: dict[int, Table] = {}
-        usual = frozenset(s.index for s in function.nodes if s.op in CHOICES and s.payload == USUAL)
+        usual: set[int] = set()
+        constants: dict[int, float] = {}
+        known = constants.get
         for s in function.nodes:
-            if s.op == "input":
-                name, k = s.payload
-                home[s.index] = shared[k] if name == "shared" and shared is not None else start[name] + k
-            elif s.op == "table" and all(a.op == "const" for a in s.args):
-                tables[s.index] = Table(len(s.args), constants=tuple(constant_value(a) for a in s.args))
-                home[s.index] = 0  # nothing computes it, and nothing looks for it there
-            elif s.op != "const":
-                operations[s.index] = (s.op, tuple([_operand(a) for a in s.args]))
-                if s.op == "loop":
-                    loops[s.index] = s.payload
-                elif s.op in ("pick", "nearest"):
-                    picks[s.index] = s.payload if s.op == "pick" else s.payload.slots
+            k, op, payload = s.index, s.op, s.payload
+            if op == "const":
+                constants[k] = constant_value(s)
+            elif op == "input":
+                name, i = payload
+                home[k] = shared[i] if name == "shared" and shared is not None else start[name] + i
+            elif op == "table" and all(a.op == "const" for a in s.args):
+                tables[k] = Table(len(s.args), constants=tuple(constants[a.index] for a in s.args))
+                home[k] = 0  # nothing computes it, and nothing looks for it there
+            elif len(s.args) == 2:
+                x, y = s.args
+                operations[k] = (op, (known(x.index, x.index), known(y.index, y.index)))
+            else:
+                operations[k] = (op, tuple([known(a.index, a.index) for a in s.args]))
+            if payload is not None:
+                if op in CHOICES and payload == USUAL:
+                    usual.add(k)
+                elif op == "loop":
+                    loops[k] = payload
+                elif op in ("pick", "nearest"):
+                    picks[k] = payload if op == "pick" else payload.slots
         outputs = [_operand(x) for out in function.outputs.values() for x in out.flat]
-        draft = cls(n_in, outputs, operations, loops, picks, home, usual, tables, n_in + len(outputs))
-        for k, (op, args) in operations.items():
-            if op == "pick":
-                draft.picked.setdefault(args[0], set()).add(picks[k])
+        draft = cls(n_in, outputs, operations, loops, picks, home, frozenset(usual), tables, n_in + len(outputs))
+        for k, pick in picks.items():
+            if operations[k][0] == "pick":
+                draft.picked.setdefault(operations[k][1][0], set()).add(pick)
         return draft
+
+    def used_beyond(self, order: Sequence[int]) -> set[int]:
+        """What others than the operations of `order` use, or will be told to look for."""
+        own = set(order)
+        others = [args for k, (_, args) in self.operations.items() if k not in own]
+        return {*self.stores, *_values(self.outputs), *(x for args in others for x in _values(args))}
 
     def reserve(self, count: int = 1) -> int:
         """The first of `count` new slots."""
@@ -91,8 +116,35 @@ class Draft:
         """Have `x` in `slot` in time: stored when computed, or copied by the next segment."""
         if isinstance(x, int) and x not in self.home:
             self.stores.setdefault(x, []).append(slot)
-        else:
+        elif isinstance(x, float) or self.home[x] != slot:
             self.pending.append((x, slot))
+
+    def leaves(self, k: int) -> int:
+        """The first of the slots for what the rounds of loop k leave: those of outputs, if that is what they are."""
+        loop, picks = self.loops[k], {}
+        for v, number in self.picks.items():
+            if number >= loop.carried and self.operations[v] == ("pick", (k,)):
+                picks[number - loop.carried] = v
+        count = loop.rounds * loop.left
+        if self.is_body and picks.get(0) in self.outputs:
+            first = self.outputs.index(picks[0])
+            if self.outputs[first : first + count] == [picks.get(n) for n in range(count)]:
+                return self.n_in + first
+        return self.reserve(count)
+
+    def is_own(self, place: int, leaves: int, k: int) -> bool:
+        """Whether loop k leaves outputs that become the inputs from `place` on, which nothing else needs.
+
+        Rounds that are left out must leave nothing.
+        """
+        loop = self.loops[k]
+        span = range(place, place + loop.rounds * loop.left)
+        if not self.is_body or leaves != self.n_in + place or loop.cleared or span.stop > self.n_in:
+            return False
+        inputs = {x for x, slot in self.home.items() if slot in span and x not in self.operations}
+        others = [x for n, (_, args) in self.operations.items() if n != k for x in _values(args)]
+        once = Counter(_values(self.operations[k][1]))
+        return inputs.isdisjoint((*others, *_values(self.outputs))) and all(once[x] == 1 for x in inputs)
 
     def lie_at(self, values: Sequence[Operand]) -> int | None:
         """The first of the slots in which values lie side by side already; None if they do not."""
@@ -144,16 +196,14 @@ class Draft:
         last = self._copied_later()
         last |= last_uses(self.stages, self.operations)
         outputs = range(self.n_in, self.n_in + len(self.outputs))
-        settled: dict[int, int] = {}
-        kept = outliving(self.stages, self.operations) if any(isinstance(x, Laps) for x in self.stages) else set()
-        for stage in self.stages:
-            if isinstance(stage, Laps):
-                settled |= self._records(stage, last, kept)
-        # A value that is also an output can wait in its output slot, where laps do not look for it.
-        seen = self._seen_by_laps()
+        settled = place_records(self.stages, last, self.operations, self.reserve)
+        # A value can wait where it is stored for good, among outputs or in a table, where laps do not look for it.
+        seen, lasting = self._seen_by_laps(), {*outputs}
+        lasting.update(at + k for values, at in self.settled.items() for k in range(len(values)))
         there = {v: self.stores[v][0] for v in last if v in self.stores and seen.isdisjoint(self._row(v))}
-        there = {v: slot for v, slot in there.items() if slot in outputs and self._in_row(v)}
-        for v, slot in share_slots(self.stages, last, settled | there, self.waiting, self.reserve).items():
+        there = {v: slot for v, slot in there.items() if slot in lasting and self._in_row(v)}
+        heirs = {} if self.waiting else self._heirs()
+        for v, slot in share_slots(self.stages, last, settled | there, self.waiting, self.reserve, heirs).items():
             self.home[v] = slot
             if v not in there:
                 self.stores.setdefault(v, []).insert(0, slot)
@@ -164,6 +214,21 @@ class Draft:
         ]
         sizes = self.n_in, len(self.outputs), self.size
         return Plan(*sizes, tuple(stages), self.operations, self.home, stores, self.usual, self.tables)
+
+    def _heirs(self) -> dict[int, int]:
+        """Choices that mostly are a value which nothing needs but themselves, and what they are else: these values."""
+        users: dict[int, set[int]] = {}
+        for k, (_, args) in self.operations.items() if self.usual else ():
+            for x in _values(args):
+                users.setdefault(x, set()).add(k)
+        out = {}
+        for v in self.usual:
+            op, args = self.operations[v]
+            usual, *other = _values(args[1:]) if op == "where" else (v,)
+            alone = usual in self.operations and users.get(usual, {v, *other}) <= {v, *other}
+            if other and alone and users[other[0]] == {v}:
+                out[v] = usual
+        return out
 
     def _row(self, v: int) -> Row:
         """The values that `v` waits with, and itself."""
@@ -179,21 +244,6 @@ class Draft:
         """The values that laps make or use."""
         made = {v for stage in self.stages if isinstance(stage, Laps) for row in stage.rows for v in row}
         return made.union(*(self.operations[v][1] for v in made))
-
-    def _records(self, laps: Laps, last: dict[int, int], kept: set[int]) -> dict[int, int]:
-        """Slots for values that outlive their lap, side by side for each lap.
-
-        Those that nothing but the next lap uses (not in `kept`) lie in two records, which laps take in turns.
-        """
-        places = laps.waiting(last)
-        home: dict[int, int] = {}
-        brief = [k for k in places if all(row[k] not in kept for row in laps.rows[:-2])]
-        lasting = [k for k in places if k not in brief]
-        for own, records in ((lasting, len(laps.rows)), (brief, min(2, len(laps.rows)))):
-            base = self.reserve(len(own) * records)
-            for n, row in enumerate(laps.rows):
-                home |= {row[k]: base + n % records * len(own) + i for i, k in enumerate(own)}
-        return home
 
     def _copied_later(self) -> dict[int, int]:
         """Stores that not all laps do become copies behind them; the values that wait for it, and until when."""

@@ -7,7 +7,7 @@ for one state does as many of them at once as a vector register takes (docs/deci
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -17,6 +17,7 @@ from kinloop.compiler.plan.stage_types import Operand, Operation
 LEAST = (6, 3)  # operations in a row; long rows first, so that short ones do not tear apart what waits for them
 WORTH = 0.25  # the part of all operations that has to be in rows
 _ALIKE = frozenset({"add", "sub", "mul", "fma", "fms", "fnma", "neg"})
+Steps = list[bool] | None
 _COMMUTES = frozenset({"add", "mul", "fma", "fms", "fnma"})
 
 
@@ -66,15 +67,26 @@ def find_rows(
     search = _Search(operations, stores, settled)
     for least in LEAST:
         search.least = least
-        run: list[int] = []
-        for v in order:
-            if not search.goes_on(run, v):
-                search.close(run)
-                run = []
-            run.append(v)
-        search.close(run)
+        for stretch in _stretches(order, operations, least):
+            search.look(stretch)
     rows = search.rows
     return rows if sum(map(len, rows.made.values())) >= WORTH * len(order) else Rows()
+
+
+def _stretches(order: Sequence[int], operations: Mapping[int, Operation], least: int) -> Iterator[list[int]]:
+    """The parts of `order`, `least` long or longer, in which each does what the one before does, and without it."""
+    stretch: list[int] = []
+    last, before = "", -1
+    for v in order:
+        op, args = operations[v]
+        if op != last or op not in _ALIKE or before in args:
+            if len(stretch) >= least:
+                yield stretch
+            stretch = []
+        stretch.append(v)
+        last, before = op, v
+    if len(stretch) >= least:
+        yield stretch
 
 
 class _Search:
@@ -86,46 +98,62 @@ class _Search:
         self._next: dict[int, int] = {}  # the value behind each in the row that made it
         self._made: set[int] = set()
 
-    def goes_on(self, run: Sequence[int], v: int) -> bool:
-        """Whether `v` does to the next numbers what `run` does to those before them."""
-        if not run or not self._alike(run[-1], v) or not set(run).isdisjoint(self.operations[v][1]):
-            return False
-        return len(run) == 1 or self._steps(run[-2], run[-1]) == self._steps(run[-1], v)
+    def look(self, stretch: Sequence[int]) -> None:
+        """Keep the runs of a stretch: where each does to the next numbers what those before do to theirs."""
+        operations, made = self.operations, self._made
+        run: list[int] = []
+        inside: set[Operand] = set()
+        steps: Steps = None
+        for v in stretch:
+            found = self._alike(run[-1], v) if run and v not in made else None
+            if found is None or (steps is not None and found != steps) or not inside.isdisjoint(operations[v][1]):
+                if len(run) >= self.least:
+                    self._keep(run)
+                run, inside, steps = ([], set(), None) if v in made else ([v], {v}, None)
+            else:
+                steps = found
+                run.append(v)
+                inside.add(v)
+        if len(run) >= self.least:
+            self._keep(run)
 
-    def _alike(self, before: int, v: int) -> bool:
-        """Whether `v` comes behind the value before, its first two operands exchanged where that helps."""
+    def _alike(self, before: int, v: int) -> Steps:
+        """How the operands of `v` come behind those of the value before, the first two exchanged where that helps."""
         op, args = self.operations[v]
-        if op != self.operations[before][0] or op not in _ALIKE or before in self._made or v in self._made:
-            return False
-        if _possible(self._steps(before, v)):
-            return True
-        if op in _COMMUTES:
-            self.operations[v] = op, (args[1], args[0], *args[2:])
-            if _possible(self._steps(before, v)):
-                return True
-            self.operations[v] = op, args
-        return False
+        others = self.operations[before][1]
+        steps = self._steps(others, args)
+        if steps is None and op in _COMMUTES:
+            args = (args[1], args[0], *args[2:])
+            steps = self._steps(others, args)
+            if steps is not None:
+                self.operations[v] = op, args
+        return steps
 
-    def _steps(self, before: int, v: int) -> list[bool | None]:
-        return [self._step(a, b) for a, b in zip(self.operations[before][1], self.operations[v][1], strict=True)]
+    def _steps(self, before: Sequence[Operand], args: Sequence[Operand]) -> Steps:
+        """Whether each operand comes behind the one before, rather than being the same; None if not all do either."""
+        steps, following = [], self._next
+        for a, b in zip(before, args):
+            if type(a) is not type(b):
+                return None
+            if a == b:
+                steps.append(False)
+            elif isinstance(a, int) and isinstance(b, int) and (following.get(a) == b or self._behind(a, b)):
+                steps.append(True)
+            else:
+                return None
+        return steps if True in steps else None
 
-    def _step(self, a: Operand, b: Operand) -> bool | None:
-        """Whether b comes behind a, rather than being the same; None if neither."""
-        if a == b and type(a) is type(b):
-            return False
-        if isinstance(a, float) or isinstance(b, float):
-            return None
-        if self._next.get(a) == b or any(slot + 1 in self.stores.get(b, ()) for slot in self.stores.get(a, ())):
+    def _behind(self, a: int, b: int) -> bool:
+        """Whether b comes behind a among the outputs, or may come to wait behind it."""
+        if a in self.stores and b in self.stores and any(slot + 1 in self.stores[b] for slot in self.stores[a]):
             return True
-        return True if self._single(a) and self._single(b) else None
+        return self._single(a) and self._single(b)
 
     def _single(self, x: int) -> bool:
         return x in self.operations and x not in self._made and x not in self.settled
 
-    def close(self, run: Sequence[int]) -> None:
-        """Keep a run that is long enough; what it is made of waits in rows."""
-        if len(run) < self.least or run[0] in self._made:
-            return
+    def _keep(self, run: Sequence[int]) -> None:
+        """Keep a run; what it is made of waits in rows."""
         row = tuple(run)
         self.rows.made[row[0]] = row
         for v in row:
@@ -136,7 +164,3 @@ class _Search:
             given = [x for x in operands if isinstance(x, int) and self._single(x) and x not in self.rows.waiting]
             if len(given) == len(row) == len(set(given)):
                 self.rows.waiting.update(dict.fromkeys(given, tuple(given)))
-
-
-def _possible(steps: Sequence[bool | None]) -> bool:
-    return None not in steps and True in steps

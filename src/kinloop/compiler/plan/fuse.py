@@ -6,7 +6,6 @@ the same arithmetic and give bitwise equal results (docs/decisions/explicit-fma.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from typing import TypeGuard
 
@@ -18,18 +17,21 @@ def fuse_products(operations: dict[int, Operation], kept: Iterable[Operand]) -> 
 
     `fma(a, b, c)` is a b + c, `fms` is a b - c and `fnma` is c - a b. Values in `kept` stay as they are.
     """
-    uses: defaultdict[int, int] = defaultdict(int)
-    for args in (kept, *(args for _, args in operations.values())):
+    uses = [0] * (max(operations, default=-1) + 1)
+    for x in kept:
+        if type(x) is int and x < len(uses):
+            uses[x] += 1
+    for _, args in operations.values():
         for x in args:
-            if isinstance(x, int):
+            if type(x) is int:
                 uses[x] += 1
 
     def is_free_product(x: Operand) -> TypeGuard[int]:
-        return isinstance(x, int) and uses[x] == 1 and x in operations and operations[x][0] == "mul"
+        return type(x) is int and uses[x] == 1 and x in operations and operations[x][0] == "mul"
 
     out = dict(operations)
     for k, (op, args) in operations.items():
-        if op not in ("add", "sub"):
+        if op != "add" and op != "sub":
             continue
         a, b = args
         # The later product: its factors are more likely to be at hand still.

@@ -15,18 +15,23 @@ def late(units: Sequence[Row], operations: Mapping[int, Operation]) -> list[Row]
 
     Algorithms go over all bodies time and again; what one pass computes for a later one waits in between. Rows stay.
     """
+    count = len(units)
     place = {v: i for i, unit in enumerate(units) for v in unit}
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
+    first, last = dict.fromkeys(place, count), dict.fromkeys(place, -1)
     for unit in reversed(units):
-        here = place[unit[0]]
-        given = [x for v in unit for x in operations[v][1] if isinstance(x, int) and x in place]
-        use = first.get(unit[0], here)
-        if len(unit) == 1 and use > here and all(last.get(x, -1) >= use for x in given):
-            here = place[unit[0]] = use
+        v = unit[0]
+        here, use = place[v], first[v]
+        if len(unit) == 1:
+            given = [x for x in operations[v][1] if type(x) is int and x in place]
+            if here < use < count and all(last[x] >= use for x in given):
+                here = place[v] = use
+        else:
+            given = [x for v in unit for x in operations[v][1] if type(x) is int and x in place]
         for x in given:
-            first[x] = min(first.get(x, here), here)
-            last[x] = max(last.get(x, here), here)
+            if here < first[x]:
+                first[x] = here
+            if here > last[x]:
+                last[x] = here
     return sorted(units, key=lambda unit: (place[unit[0]], unit[0]))
 
 

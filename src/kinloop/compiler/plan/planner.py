@@ -7,15 +7,19 @@ segments before and after. Values that live across segments get slots of their o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kinloop.compiler.plan.draft import Draft, Places
 from kinloop.compiler.plan.find_rows import Rows, find_rows
+from kinloop.compiler.plan.find_series import Span
 from kinloop.compiler.plan.fuse import fuse_products
 from kinloop.compiler.plan.gates import BARRIERS
+from kinloop.compiler.plan.in_place import leaves_its_rows, written_in_place
 from kinloop.compiler.plan.orders import Row, late
 from kinloop.compiler.plan.patterns import Laps
+from kinloop.compiler.plan.rare_values import find_choices, together
 from kinloop.compiler.plan.rolling import LARGE, roll
 from kinloop.compiler.plan.stage_types import (
     Angles,
@@ -65,6 +69,7 @@ def _plan(
     key = id(function), shared, sizes
     if key not in known:
         draft = Draft.read(function, shared)
+        draft.is_body = bool(sizes)
         own = how
         if any(op == "take" for op, _ in draft.operations.values()):
             own = how._replace(large=math.inf)  # tables are read where they lie: laps do not know where that is
@@ -79,8 +84,8 @@ def _plan(
             _add_barrier(draft, barriers, body, own)
         for k, x in enumerate(draft.outputs):
             draft.feed(x, draft.n_in + k)
-        _add_segments(draft, draft.outputs, own)
-        known[key] = draft.finish()
+        _add_segments(draft, None, own)
+        known[key] = written_in_place(draft.finish(), draft.outputs, sizes[0] if sizes else 0, how.one)
     return known[key]
 
 
@@ -91,12 +96,13 @@ def _levels(draft: Draft) -> Iterator[list[int]]:
     for k, (op, args) in draft.operations.items():
         depth = 0
         for x in args:
-            if isinstance(x, int):
-                depth = max(depth, level.get(x, 0))
+            if type(x) is int and x in level and level[x] > depth:
+                depth = level[x]
         if op in BARRIERS:
             depth += 1
             groups.setdefault(depth, []).append(k)
-        level[k] = depth
+        if depth:
+            level[k] = depth
     for depth in sorted(groups):
         yield groups[depth]
 
@@ -114,7 +120,7 @@ def _add_barrier(draft: Draft, barriers: list[int], body: Callable[[LoopNode, Pl
         stage = Angles(at, draft.reserve(len(needed) + pad), draft.reserve(len(needed) + pad), len(needed))
         stages.append(stage)
     homes: dict[int, tuple[int, ...]] = {}
-    leaves = {k: draft.reserve(x.rounds * x.left) for k in barriers if (x := draft.loops.get(k)) is not None}
+    leaves = {k: draft.leaves(k) for k in barriers if k in draft.loops}
     for k in barriers:
         op, args = draft.operations[k]
         if op == "loop":
@@ -164,11 +170,16 @@ def _add_loop(
     plan = body(loop, None if plain else tuple(slot - base for slot in at))
     draft.reserve(plan.slots)
     draft.feed_loop(copied, base, k)
+    row = plan.n_in
+    for place, width in reversed(tables):
+        row -= width
+        if draft.is_own(place, leaves, k) and width == loop.left and leaves_its_rows(plan, row, loop.carried, width):
+            leaves = place
     return Repeat(plan, base, loop.rounds, loop.carried, loop.gate, tuple(tables), leaves, loop.left, loop.cleared)
 
 
-def _add_segments(draft: Draft, needed: Iterable[Operand], how: _How) -> None:
-    """Segments that compute `needed` and what it depends on, and the copies that are due."""
+def _add_segments(draft: Draft, needed: Iterable[Operand] | None, how: _How) -> None:
+    """Segments that compute `needed` and what it depends on (None: all that is left), and the copies that are due."""
     order = _order(draft, needed)
     pieces = _pieces(draft, [v for v in order if v not in draft.gates], how)
     _add_moves(draft)
@@ -198,12 +209,14 @@ def _pieces(draft: Draft, order: list[int], how: _How) -> list[list[Row] | Laps]
     rows = find_rows(order, draft.operations, draft.stores, draft.home) if len(order) >= how.large else Rows()
     if not how.one:
         order = rows.one_by_one(order, draft.operations)
-    # rows are faster than code that is rolled up in part, and lanes have none
-    order, spans = roll(order, draft.operations, how.large, partly=not (how.one and rows.made))
+    spans: list[Span] = []
+    if not (how.one and rows.made):  # rows are faster than code that is rolled up, and lanes have none
+        order, spans = roll(order, draft.operations, how.large)
     if not spans:
         draft.waiting |= rows.waiting if how.one else {}
         units = rows.units(order) if how.one else _singles(order)
-        return [*_cut(draft, late(units, draft.operations), how.segment)]
+        units, blocks = _blocks(draft, late(units, draft.operations))
+        return [*_cut(draft, units, how.segment, blocks)]
     pieces: list[list[Row] | Laps] = []
     done = 0
     for span in spans:
@@ -212,6 +225,17 @@ def _pieces(draft: Draft, order: list[int], how: _How) -> list[list[Row] | Laps]
         pieces.append(Laps(tuple(laps), tuple(len(piece) for piece in _cut(draft, _singles(laps[0]), how.segment))))
         done = span.end
     return pieces + _cut(draft, _singles(order[done:]), how.segment)
+
+
+def _blocks(draft: Draft, units: list[Row]) -> tuple[list[Row], dict[int, int]]:
+    """Units with what only the rare values of a choice need next to it, and which of them stay together."""
+    order = [v for unit in units for v in unit]
+    if len(order) > len(units) or draft.usual.isdisjoint(order):
+        return units, {}
+    kept = draft.used_beyond(order)
+    usual = {v for v in draft.usual.intersection(order) if draft.operations[v][0] == "where"}
+    order, blocks = together(order, find_choices(order, draft.operations, usual, kept).values())
+    return _singles(order), blocks
 
 
 def _singles(values: Iterable[int]) -> list[Row]:
@@ -235,25 +259,35 @@ def _add_moves(draft: Draft) -> None:
             draft.stages.append(Move(draft.home[x], slot, len(run)))
 
 
-def _cut(draft: Draft, units: Iterable[Row], segment: int) -> list[list[Row]]:
-    """Pieces of values, rows together, with at most `segment` operations, loads and stores each.
+def _cut(draft: Draft, units: Iterable[Row], segment: int, blocks: Mapping[int, int] | None = None) -> list[list[Row]]:
+    """Pieces of values, rows and those of a block together, with at most `segment` operations, loads and stores each.
 
     Loads and stores count, because LLVM's schedulers compare each with each.
     """
     pieces: list[list[Row]] = []
+    operations, stores = draft.operations, draft.stores
     here: set[int] = set()
-    cost = segment
+    cost, blocks = segment, blocks or {}
+    sizes = Counter(blocks.values())
     before: Row = ()
     for unit in units:
-        if cost >= segment and not (len(unit) > 1 and _goes_on(draft, before, unit)):
-            pieces.append([])
+        block = blocks.get(unit[0], -1)
+        inside = block >= 0 and bool(before) and blocks.get(before[0]) == block
+        full = cost + (sizes[block] if block >= 0 else 0) >= segment
+        if full and not inside and not (len(unit) > 1 and _goes_on(draft, before, unit)):
+            piece: list[Row] = []
+            pieces.append(piece)
             here, cost = set(), 0
         for v in unit:
-            loads = [x for x in draft.operations[v][1] if isinstance(x, int) and x not in here]
-            cost += 1 + len(loads) + len(draft.stores.get(v, ()))
-            here.update(loads)
+            cost += 1
+            for x in operations[v][1]:
+                if type(x) is int and x not in here:
+                    here.add(x)
+                    cost += 1
+            if v in stores:
+                cost += len(stores[v])
             here.add(v)
-        pieces[-1].append(unit)
+        piece.append(unit)
         before = unit
     return pieces
 
@@ -263,12 +297,15 @@ def _goes_on(draft: Draft, before: Row, unit: Row) -> bool:
     return bool(before) and before[0] in draft.operations[unit[0]][1] and before[0] not in draft.stores
 
 
-def _order(draft: Draft, needed: Iterable[Operand]) -> list[int]:
-    """What is still to be computed for `needed`, in the order of the trace.
+def _order(draft: Draft, needed: Iterable[Operand] | None) -> list[int]:
+    """What is still to be computed for `needed`, in the order of the trace; None: whatever is left.
 
     Depth first from the outputs was tried: half as many values again wait in slots.
     """
     done, home, operations, order = draft.made, draft.home, draft.operations, []
+    if needed is None:
+        left = operations.keys() - done - home.keys()
+        return sorted([k for k in left if operations[k][0] not in BARRIERS])
     stack = [x for x in needed if isinstance(x, int)]
     while stack:
         x = stack.pop()

@@ -5,7 +5,7 @@ docs/decisions/one-state.md.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kinloop.compiler.plan.stage_types import Operand, Operation
@@ -49,6 +49,33 @@ def find_choices(
     for v in values:
         rare.setdefault(needed_by[v], []).append(v)
     return {group[0]: Choice(group, tuple(rare.get(group[0], ()))) for group in groups}
+
+
+def together(order: Sequence[int], choices: Iterable[Choice]) -> tuple[list[int], dict[int, int]]:
+    """`order` with what only the rare values of a choice need right before it, and the choice of all these values.
+
+    Choices are numbered from 0 on; those that need nothing of their own are left where they are.
+    """
+    block: dict[int, int] = {}
+    moved: dict[int, tuple[int, ...]] = {}
+    for n, choice in enumerate(c for c in choices if c.rare):
+        block |= dict.fromkeys((*choice.rare, *choice.members), n)
+        moved[choice.members[0]] = choice.rare
+    away = {v for rare in moved.values() for v in rare}
+    out: list[int] = []
+
+    def put(v: int) -> None:
+        for x in moved.get(v, ()):
+            if x not in moved:
+                out.append(x)
+            else:
+                put(x)
+        out.append(v)
+
+    for v in order:
+        if v not in away:
+            put(v)
+    return out, block
 
 
 def _groups(usual: Sequence[int], values: Sequence[int], operations: Mapping[int, Operation]) -> list[tuple[int, ...]]:

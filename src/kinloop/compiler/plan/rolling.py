@@ -22,14 +22,11 @@ WORTH = 400  # a series of fewer operations is not worth its tables
 _GAP = 2**1000  # so that a thousand nodes find room between two
 
 
-def roll(
-    order: list[int], operations: Mapping[int, Operation], large: float, partly: bool = True
-) -> tuple[list[int], list[Span]]:
+def roll(order: list[int], operations: Mapping[int, Operation], large: float) -> tuple[list[int], list[Span]]:
     """An order of the same operations, and its spans that repeat themselves.
 
     Nothing changes where they are fewer than `large`. Where more than half of them would have to be written out, only
-    code beyond HUGE operations is rolled up, if `partly` allows it and that saves an eighth of it, and no pass is
-    joined with another.
+    code beyond HUGE operations is rolled up, if that saves an eighth of it, and no pass is joined with another.
     """
     if len(order) < large:
         return order, []
@@ -40,7 +37,7 @@ def roll(
         spans = _worth(code.reordered(places))
         if 2 * _saved(spans) >= len(order):
             return [order[k] for k in places], spans
-    spans = _worth(code) if partly and len(order) >= HUGE else []
+    spans = _worth(code) if len(order) >= HUGE else []
     return order, spans if 8 * _saved(spans) >= len(order) else []
 
 

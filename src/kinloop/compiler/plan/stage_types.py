@@ -93,6 +93,19 @@ class Repeat:
     left: int = 0
     cleared: tuple[int, ...] = ()
 
+    @property
+    def copied(self) -> list[tuple[int, int]]:
+        """Outputs that are copied to the inputs they become: the first of some that follow each other, how many."""
+        runs: list[tuple[int, int]] = []
+        for k in range(self.carried):
+            if k in self.body.in_place:
+                continue
+            if runs and sum(runs[-1]) == k:
+                runs[-1] = runs[-1][0], runs[-1][1] + 1
+            else:
+                runs.append((k, 1))
+        return runs
+
 
 @dataclass(frozen=True)
 class Choose:
@@ -166,3 +179,4 @@ class Plan:
     stores: dict[int, tuple[int, ...]]  # every slot a value is written to when it is computed
     usual: frozenset[int] = frozenset()  # choices that mostly give the first of their two values
     tables: Mapping[int, Table] = field(default_factory=dict)  # what operations "take" read from
+    in_place: frozenset[int] = frozenset()  # outputs of a loop's body that are written over the inputs they become

@@ -1,7 +1,8 @@
 """Machine code in this process, and the calls into it.
 
 - `host`: the machine and the process: vector unit, libm, CPython and NumPy;
-- `library`: LLVM IR to object code, object code to addresses;
+- `compilation`: LLVM IR to object code;
+- `library`: object code to addresses;
 - `variant`: the machine code of a kernel for one number of lanes;
 - `arguments`: what a user may hand to a kernel, checked and laid out;
 - `iteration`: the same for many steps in one call;

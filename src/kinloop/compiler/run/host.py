@@ -64,6 +64,21 @@ def host() -> Target:
     )
 
 
+@functools.cache
+def other_machine(triple: str, cpu: str) -> Target:
+    """A machine to make code for that runs elsewhere, by its triple and LLVM's name of its processor."""
+    here, llvm = host(), bindings()
+    arm = triple.startswith(("aarch64", "arm64"))
+    if not arm and not triple.startswith("x86_64"):
+        raise CompileError(
+            f"code for {triple!r} cannot be made; give a triple of a 64-bit machine such as 'aarch64-linux-gnu', "
+            "'arm64-apple-macos' or 'x86_64-linux-gnu', or export C"
+        )
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return Target(triple, cpu, "", arm, 128, here.llvm)
+
+
 def register_bits(features: str) -> int:
     """The width of the vector registers to use on a processor with these features of LLVM's.
 

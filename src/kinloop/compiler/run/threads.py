@@ -21,16 +21,19 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def allowed_threads() -> int:
+    """How many threads may work at once: KINLOOP_THREADS, or one for each core."""
+    text = os.environ.get("KINLOOP_THREADS", "").strip() or str(cores())
+    if not text.isdigit() or int(text) < 1:
+        raise MethodError(f"KINLOOP_THREADS={text!r} is not a number of threads; give a whole number from 1 on")
+    return int(text)
+
+
 def threads_for(given: int | None, work: int) -> int:
     """How many threads: as given, else as many as the work is worth, up to KINLOOP_THREADS or all cores."""
     if given is None:
         wanted = work // _WORK_PER_THREAD
-        if wanted < 2:
-            return 1
-        text = os.environ.get("KINLOOP_THREADS", "").strip() or str(cores())
-        if not text.isdigit() or int(text) < 1:
-            raise MethodError(f"KINLOOP_THREADS={text!r} is not a number of threads; give a whole number from 1 on")
-        return min(wanted, int(text))
+        return 1 if wanted < 2 else min(wanted, allowed_threads())
     if not isinstance(given, int) or given < 1:
         raise MethodError(f"threads={given!r} is not a number of threads; give a whole number from 1 on")
     return given

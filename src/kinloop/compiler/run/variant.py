@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Mapping
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,10 @@ class Variant:
 
     def __init__(self, code: bytes, metadata: Mapping[str, Any], target: Target) -> None:
         self.lanes, self.scratch_bytes = int(metadata["lanes"]), int(metadata["scratch"])
-        if int(metadata["code"]) != len(code):
+        ends = list(accumulate(map(int, metadata["code"])))
+        if not ends or ends[-1] != len(code):
             raise ValueError("metadata of another kernel")
-        self.library = Library(code, target)
+        self.library = Library([code[a:b] for a, b in pairwise([0, *ends])], target)
         self._local = threading.local()
         number, pointer = ctypes.c_int64, ctypes.c_void_p
         self._batch = self.library.function("batch", number, number, number, pointer, pointer)
