@@ -9,14 +9,9 @@ import kinloop as kl
 from kinloop import scalar as sc
 from kinloop.errors import KinloopError
 from kinloop.sim import Motor, Simulator
-from kinloop.sim.actuators import (
-    implicit,
-    joint_forces,
-    make_drive,
-    motor_force,
-    spring_energy,
-    with_armature,
-)
+from kinloop.sim.actuators import joint_forces, make_drive, spring_energy
+from kinloop.sim.implicit_motors import implicit, with_armature
+from kinloop.sim.motors import motor_force
 from tests.sim.mechanisms import RECORD, crank_rocker, drift, free_box, pendulum
 
 INERTIA = 2.0

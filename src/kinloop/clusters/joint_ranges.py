@@ -47,6 +47,8 @@ class JointDraws:
     def rows(self, numbers: Array, *seed: int) -> Array:
         """A draw in every row: of uniform `numbers` (rows, count), and by a seed what kinds draw in another way."""
         n, at = len(numbers), 0
+        if not n:
+            return np.zeros((0, len(self.places)))
         others = [piece for piece in self._pieces if isinstance(piece, _Drawn)]
         columns = zip(*_drawn_rows(others, n, np.random.default_rng(seed)) if others else (), strict=True)
         out = []

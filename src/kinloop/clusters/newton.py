@@ -21,6 +21,10 @@ from kinloop.scalar import Array
 SMALL_CORRECTION = 1e-9
 """A correction below this [m, rad] leaves nothing but rounding: the next would be its square."""
 
+SMALL_CURVED = 1e-7
+"""The same where rounds follow the curvature of loops: the next would be its third power, times a square of what is
+large near singular configurations."""
+
 ROUNDS = 8
 """Rounds within a kernel, at most."""
 
@@ -41,12 +45,17 @@ class Round(NamedTuple):
     left: Array
 
 
-def corrected(tree: ClusterTree, c: Cluster, q: Array) -> Round:
-    """One round on one cluster."""
+def corrected(tree: ClusterTree, c: Cluster, q: Array, curved: bool = False) -> Round:
+    """One round on one cluster; a `curved` one removes phi to second order, as Chebyshev's method does."""
     rows = tree.rows(c, q)
-    step = c.chart.correction(rows.K, rows.phi)
+    step, bend = c.chart.correction(rows.K, rows.phi), np.zeros(len(rows.phi))
+    if curved:
+        everywhere = np.zeros(tree.top.n_spanning, dtype=step.dtype)
+        everywhere[list(c.dofs)] = step
+        bend = -0.5 * tree.rows(c, q, everywhere).k
+        step = step + c.chart.correction(rows.K, bend)
     others = [r for r in range(len(rows.phi)) if r not in c.chart.rows]
-    return Round(moved(tree, c, q, step), step, rows.phi, rows.phi[others] + rows.K[others] @ step)
+    return Round(moved(tree, c, q, step), step, rows.phi, rows.phi[others] + rows.K[others] @ step + bend[others])
 
 
 def moved(tree: ClusterTree, cluster: Cluster, q: Array, step: Array) -> Array:
@@ -61,11 +70,12 @@ def moved(tree: ClusterTree, cluster: Cluster, q: Array, step: Array) -> Array:
     return out
 
 
-def newton(tree: ClusterTree, q: Array) -> tuple[Array, Any]:
+def newton(tree: ClusterTree, q: Array, longest: float = LONGEST, curved: bool = False) -> tuple[Array, Any]:
     """q with all loops closed to rounding, and whether it is: every round brought it nearer.
 
     Gears and belts take one round, which is exact; loops as many as they need. The search on numbers would take the
-    same steps as long as all is well.
+    same steps as long as all is well. Corrections of more than `longest` [m, rad] are given up. `curved` rounds cost
+    more and are fewer: for who begins far away.
     """
     left: list[Any] = []
     for c in tree:
@@ -76,26 +86,27 @@ def newton(tree: ClusterTree, q: Array) -> tuple[Array, Any]:
     loops = [c for c in tree if c.bends]
     if not loops:
         return q, well
+    small = SMALL_CURVED if curved else SMALL_CORRECTION
     n, start = len(q), [np.inf, 0.0, *([np.inf] * len(loops))]
 
     def body(carry: Array, given: Array) -> Array:
         q, before = plain(np.array(carry[:n], dtype=object)), carry[n + 2 :]
         size, left, worse, after = 0.0, 0.0, False, []
         for c, squared_before in zip(loops, before, strict=True):
-            found = corrected(tree, c, q)
+            found = corrected(tree, c, q, curved)
             q, size, left = found.q, sc.largest(list(found.step), size), sc.largest(list(found.left), left)
             squared = sc.squared(found.phi)
             after.append(squared)
             farther = sc.logical_and(squared_before <= squared, squared > FINISHED * FINISHED)
             worse = sc.logical_or(worse, farther)
         # what got worse, or leads far, is given up by a size that never converges
-        size = sc.where(sc.logical_or(worse, size > LONGEST), np.inf, size)
+        size = sc.where(sc.logical_or(worse, size > longest), np.inf, size)
         return np.array([*q, size, left, *after], dtype=object)
 
     def settled(carry: Array) -> Any:
-        return sc.logical_or(carry[n] <= SMALL_CORRECTION, carry[n] > LONGEST)
+        return sc.logical_or(carry[n] <= small, carry[n] > longest)
 
     end = sc.repeat(ROUNDS, body, np.array([*q, *start], dtype=object), (), until=settled, usual=2)
     return plain(np.array(end[:n], dtype=object)), sc.logical_and(
-        well, sc.logical_and(end[n] <= SMALL_CORRECTION, end[n + 1] <= SATISFIED)
+        well, sc.logical_and(end[n] <= small, end[n + 1] <= SATISFIED)
     )

@@ -289,9 +289,7 @@ def first_chart(
     owners = [top.joints[top.body_of[d]].name for d in dofs]
     preferred = [k for k, joint in enumerate(owners) for p in parts if joint in p.explicit_joints()]
     dependents = [k for k in range(n) if k not in wanted] if wanted else None
-    coupled = sum(len(p.explicit_joints()) for p in parts)  # their rows come last
-    exact = range(len(weighted[0]) - coupled, len(weighted[0]))
-    chart = choose(weighted, preferred, dependents, exact, pattern)
+    chart = choose(weighted, preferred, dependents, _coupled_rows(parts, len(pattern)), pattern)
     check_agreement(parts, weighted[0])
     if chart is None:
         m = n - max(rank_of(K) for K in weighted)
@@ -304,3 +302,18 @@ def first_chart(
     if not all(p.linear for p in parts):
         check_mobility(top, parts, dofs, found[0].q, weights, len(chart.independent))
     return chart, equations
+
+
+def _coupled_rows(parts: tuple[LoopClosure, ...], count: int) -> range:
+    """Which of a cluster's rows are those of couplings: the last ones."""
+    return range(count - sum(len(p.explicit_joints()) for p in parts), count)
+
+
+def chart_with(cluster: Cluster, wanted: Sequence[int]) -> Chart | None:
+    """The chart of a cluster in which those of its `dofs` at the places `wanted` are independent; None if no such."""
+    others = [k for k in range(len(cluster.dofs)) if k not in wanted]
+    if cluster.equations is None:
+        return None if others else cluster.chart
+    e = cluster.equations
+    weighted = [K * e.weights[:, None] for K in e.samples]
+    return choose(weighted, (), others, _coupled_rows(cluster.parts, len(e.pattern)), e.pattern)

@@ -21,8 +21,8 @@ class Surface:
     `friction`: along the surface [1], about its normal [m], against rolling [m]; `condim` says how many of a contact's
     forces and torques there are (1, 3, 4, 6). Two shapes may touch if a bit of the `contype` of one is set in the
     `conaffinity` of the other. Of two shapes the one with higher `priority` says condim and friction; of equal ones
-    the larger values count. Contacts are found nearer than the `margin` [m] and act nearer than margin - `gap`.
-    `solref` and `solimp` say how soft MuJoCo's contacts are; nothing here depends on them.
+    the larger values count. Contacts act nearer than the sum of both margins [m]; MuJoCo finds them, for others to see,
+    further off by the `gap`. `solref` and `solimp` say how soft MuJoCo's contacts are; nothing here depends on them.
     """
 
     friction: tuple[float, float, float] = FRICTION

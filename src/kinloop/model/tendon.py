@@ -97,7 +97,12 @@ class Tendon:
     @property
     def acts(self) -> bool:
         """Whether it does anything by itself."""
-        return bool(self.stiffness or self.damping or (self.limit_stiffness and self.length_range != UNBOUNDED))
+        return bool(self.stiffness or self.damping or self.is_limited)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether something resists beyond its range."""
+        return bool(self.limit_stiffness and self.length_range != UNBOUNDED)
 
     @property
     def frames(self) -> list[Frame]:

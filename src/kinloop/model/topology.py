@@ -144,6 +144,13 @@ class Topology:
         positions = [k for i in index for k in range(self.q_of[i].start, self.q_of[i].stop)]
         return positions, [k for i in index for k in range(self.v_of[i].start, self.v_of[i].stop)]
 
+    def plain_places(self) -> tuple[int, ...]:
+        """Place in q of every spanning velocity whose joint has as many positions as velocities, else -1."""
+        out: list[int] = []
+        for t, a in zip(self.types, self.q_of, strict=True):
+            out += list(range(a.start, a.stop)) if t.nq == t.nv else [-1] * t.nv
+        return tuple(out)
+
     @property
     def floating_bases(self) -> list[int]:
         """Bodies that move freely in the world."""

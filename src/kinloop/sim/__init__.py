@@ -5,7 +5,8 @@ What a user calls:
 - `simulator`: `Simulator`, which steps a state and rolls out batches.
 - `simulator_derivatives`: `Simulator.linearize` and `Simulator.rollout_gradient`.
 - `state`: `State`, a batch of states. `rollout`: `Rollout`, what was recorded; `load`. `status`: `Status`.
-- `motors`: `Motor`, on one coordinate. `controls`: what controls a rollout may be given.
+- `motors`: `Motor`, on one coordinate. `windings`: `Winding`, its electrical side.
+- `controls`: what controls a rollout may be given.
 - `user_forces`: `Spring`, `Damper`, `JointSpring`, `ExternalForce`; `force_state`: what the last may depend on.
 - `gym`, `tasks`: environments for learning, and an example (imported where gymnasium is installed).
 
@@ -13,9 +14,9 @@ What happens inside:
 
 - `outside`: all forces of users on a robot. `spring_rows`: the coordinates along which springs and dampers act;
   `implicit_springs`: how a step takes these.
-- `actuators`: all forces at joints. `stiff_gains`: springs and servos that are too stiff for their steps.
-  `file_motors`: motors as a model file describes them. `tendon_forces`: springs and limits of tendons. `transmissions`:
-  the lengths that these act along, `wrapping`: around spheres and cylinders.
+- `actuators`: all forces at joints. `implicit_motors`: how a step takes these. `stiff_gains`: springs and servos that
+  are too stiff for their steps. `file_motors`: motors as a model file describes them. `tendon_forces`: springs and
+  limits of tendons. `transmissions`: the lengths that these act along, `wrapping`: around spheres and cylinders.
 - `keyframes`: where a model file lets a robot start. `sensors`: what the sensors of a model tell;
   `contact_sensors`: those of contact, `sensor_zones`: where they feel it.
 - `smooth_motion`: accelerations between impacts. `turning_axes`: velocities of free bodies in axes that rest.
@@ -46,9 +47,10 @@ from kinloop.sim.simulator import Simulator
 from kinloop.sim.state import State
 from kinloop.sim.status import Status
 from kinloop.sim.user_forces import Damper, ExternalForce, JointSpring, Spring
+from kinloop.sim.windings import Winding
 
 __all__ = [
     "Collisions", "ContactMode", "ContactPoint", "CostSlopes", "Damper", "ExternalForce", "HeightField", "JointMode",
-    "JointSpring", "Motor", "Plane", "Rollout", "Simulator", "Spring", "State", "Status", "box_corners", "capsule_ends",
-    "load",
+    "JointSpring", "Motor", "Plane", "Rollout", "Simulator", "Spring", "State", "Status", "Winding", "box_corners",
+    "capsule_ends", "load",
 ]  # fmt: skip

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -34,11 +34,17 @@ from kinloop.model.facts import plain
 from kinloop.model.topology import Topology
 from kinloop.scalar import Array
 from kinloop.sim.file_motors import FileMotor, JointBound, model_motors
-from kinloop.sim.motors import LAWS, Motor, motor_force, stays_within, unless
+from kinloop.sim.motors import LAWS, Motor, at_coordinate, motor_force, own_force, unless
 from kinloop.sim.stiff_gains import NOTHING, Faded, StiffGains
 from kinloop.sim.tendon_forces import TendonForce
 from kinloop.sim.transmissions import Line, Setting, actuator_line, along_tendon
 from kinloop.spatial import apply_pose
+
+SURELY = 0.5
+"""The part of a coordinate's mobility at the neutral configuration that it has at others, at least as a rule."""
+
+WHOLE = 1e-6
+"""How far, relatively, a delay may be from a whole number of steps."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,9 @@ class Drive:
     joints that have no plain position (a free joint, a ball), and for motors of a file that act along other things.
     `damping`, `stiffness`, `rest` and `place_of` (again places in q) are given for every spanning coordinate. `bounds`
     hold for the sum of all motors at a coordinate; `tendons` and `carried` weights act by themselves; `of_file` says
-    whether the motors are those of the model file, in its order. `stiff` is there where something may touch.
+    whether the motors are those of the model file, in its order. `stiff` is there where something may touch. Motors do
+    what they were told `delays` steps of length `dt` before. `mobility` of all spanning coordinates is there where
+    motors have windings.
     """
 
     motors: tuple[Motor | FileMotor, ...]
@@ -65,38 +73,78 @@ class Drive:
     carried: tuple[CarriedWeight, ...] = ()
     of_file: bool = False
     stiff: StiffGains | None = None
+    delays: tuple[int, ...] = ()
+    dt: float = 0.0
+    mobility: tuple[float, ...] = ()
 
     def faded(self, k: float, arms: dict[int, Any], h: Any) -> Faded:
         """What a spring of stiffness k along a line has besides in an implicit step of length h (`stiff_gains`)."""
         return NOTHING if self.stiff is None or h is None else self.stiff.faded(k, arms, h)
 
+    def own_force(self, k: int, q: Array, qd: Array, u: Array, linear: Sequence[Any], h: Any) -> Any:
+        """The force of motor k, one on a coordinate, on its own side of the gear."""
+        motor, d, place = self.motors[k], self.dofs[k], self.places[k]
+        assert isinstance(motor, Motor), "motors of files act along lines"
+        more = self.faded(motor.stiffness, {d: motor.ratio}, h).damping
+        stays, x = linear[k] if linear else False, q[place] if place >= 0 else 0.0
+        return own_force(motor, u[k], x, qd[d], stays, more, self.ahead(motor, d, h))
+
+    def ahead(self, motor: Motor, d: int, h: Any) -> Any:
+        """By how much a unit of a motor's force speeds it up in an implicit step of length h, at least."""
+        if motor.winding is None or h is None or not self.mobility:
+            return 0.0
+        return h * (SURELY * motor.ratio**2 * motor.through_gear[0] * self.mobility[d])
+
+    def without_lengths(self) -> Drive:
+        """The same where limits of tendons are rows of the contact problem (`joint_stops`), and no forces here."""
+        return replace(self, tendons=tuple(replace(t, limited=False) for t in self.tendons))
+
     @property
     def is_smooth(self) -> bool:
         """Whether forces at joints are controls alone: no damping, springs or servos, which are taken implicitly."""
         file_motors = [m for m in self.motors if isinstance(m, FileMotor)]
-        servo = any(LAWS[m.kind].is_servo for m in self.motors if isinstance(m, Motor))
-        servo = servo or any(m.is_servo or m.has_state for m in file_motors)
+        servo = any(LAWS[m.kind].is_servo or m.winding for m in self.motors if isinstance(m, Motor))
+        servo = servo or any(m.is_servo for m in file_motors) or bool(self.states)
         return not (servo or np.any(self.damping) or np.any(self.stiffness) or self.tendons)
 
     @property
     def is_plain(self) -> bool:
         """Whether every force acts on one coordinate and depends on that alone."""
-        return not (self.tendons or self.carried or any(isinstance(m, FileMotor) for m in self.motors))
+        return not (self.tendons or self.carried or any(isinstance(m, FileMotor) for m in self.motors) or self.rubbing)
 
     @cached_property
     def states(self) -> tuple[int, ...]:
-        """Motors that have an activation, a state of their own."""
-        return tuple(k for k, m in enumerate(self.motors) if isinstance(m, FileMotor) and m.has_state)
+        """Motors that have a state of their own, once for every number of it.
+
+        A motor of a file has its activation; one with a delay of n steps has what it was told in these, the first
+        first, and the time since the last of them began.
+        """
+        own = [
+            int(m.has_state) if isinstance(m, FileMotor) else n + 1 if n else 0
+            for m, n in zip(self.motors, self.delays or (0,) * len(self.motors), strict=True)
+        ]
+        return tuple(k for k, count in enumerate(own) for _ in range(count))
+
+    @cached_property
+    def rubbing(self) -> tuple[int, ...]:
+        """Motors whose gears rub the more the harder they push."""
+        return tuple(k for k, m in enumerate(self.motors) if isinstance(m, Motor) and m.is_lossy)
 
     @cached_property
     def named_tendons(self) -> dict[str, Tendon]:
         return {t.name: t for t in self.top.mechanism.tendons}
 
     @property
+    def rubbing_names(self) -> list[str]:
+        """The joints of motors that have friction, gears that lose power, or backlash."""
+        made = [m for m in self.motors if isinstance(m, Motor)]
+        return [m.joint for m in made if m.friction or m.is_lossy or m.rotor]
+
+    @property
     def key(self) -> tuple[Any, ...]:
         """What kernels depend on."""
         motors = tuple(
-            (m.kind, m.kp, m.kd, m.limit, m.gear, d) if isinstance(m, Motor) else plain(m)
+            (m.kind, m.kp, m.kd, m.limit, m.gear, d, *_modelled(m)) if isinstance(m, Motor) else plain(m)
             for m, d in zip(self.motors, self.dofs, strict=True)
         )
         joints = motors, tuple(self.damping), tuple(self.stiffness), tuple(self.rest)
@@ -104,11 +152,24 @@ class Drive:
         tendons = tuple(plain(t) for t in self.top.mechanism.tendons if t.name in pulled)
         more = tendons, self.bounds, *(tuple(map(plain, x)) for x in (self.tendons, self.carried))
         whole = (*joints, more) if any(more) else joints
+        whole = (*whole, self.delays, self.dt) if any(self.delays) else whole
+        whole = (*whole, "mobility", self.mobility) if self.mobility else whole
         return whole if self.stiff is None else (*whole, self.stiff)
 
 
-def make_drive(tree: ClusterTree, motors: Sequence[Motor | FileMotor | str] | str | None) -> Drive:
-    """The drive of a robot: None puts a force on every independent coordinate, "model" takes the file's motors."""
+def _modelled(m: Motor) -> tuple[Any, ...]:
+    """What a motor has beyond a law, a gear and a limit; what acts on its coordinate by itself is said there."""
+    more = m.efficiencies, plain(m.winding) if m.winding else None, m.rotor
+    return more if m.is_lossy or m.winding or m.rotor else ()
+
+
+def make_drive(
+    tree: ClusterTree, motors: Sequence[Motor | FileMotor | str] | str | None, dt: float | None = None
+) -> Drive:
+    """The drive of a robot: None puts a force on every independent coordinate, "model" takes the file's motors.
+
+    `dt` is the length of steps, which motors with delays depend on.
+    """
     top, bounds, of_file = tree.top, list[JointBound](), isinstance(motors, str)
     if isinstance(motors, str):
         if motors != "model":
@@ -119,13 +180,14 @@ def make_drive(tree: ClusterTree, motors: Sequence[Motor | FileMotor | str] | st
     made = tuple(Motor(m) if isinstance(m, str) else m for m in motors)
     index = {name: d for d, name in enumerate(top.coordinates)}
     for m in made:
-        if isinstance(m, Motor) and m.joint not in index:
-            raise unknown("coordinate", m.joint, index)
-    dofs = tuple(index[m.joint] if isinstance(m, Motor) else -1 for m in made)
-    place_of = _places(top)
+        for name in (m.joint, m.coordinate) if isinstance(m, Motor) else ():
+            if name not in index:
+                raise unknown("coordinate", name, index)
+    dofs = tuple(index[m.coordinate] if isinstance(m, Motor) else -1 for m in made)
+    place_of = top.plain_places()
     for m, d in zip(made, dofs, strict=True):
         if isinstance(m, Motor) and LAWS[m.kind].needs_position and place_of[d] < 0:
-            raise MethodError(f"coordinate {m.joint!r} has no plain position; a position servo needs one")
+            raise MethodError(f"coordinate {m.coordinate!r} has no plain position; a position servo needs one")
 
     def per_coordinate(name: str) -> Array:
         return np.array([getattr(j, name) for j in top.joints for _ in range(j.type.nv)], dtype=float)
@@ -133,18 +195,28 @@ def make_drive(tree: ClusterTree, motors: Sequence[Motor | FileMotor | str] | st
     plain_places = np.array([p >= 0 for p in place_of])
     places = tuple(place_of[d] if d >= 0 else -1 for d in dofs)
     tendons = tuple(TendonForce(t) for t in top.mechanism.tendons if t.acts)
+    damping = per_coordinate("damping")
+    for m, d in zip(made, dofs, strict=True):
+        if isinstance(m, Motor):
+            damping[d] += m.ratio**2 * m.viscous
     return Drive(
-        made, dofs, places, per_coordinate("damping"), per_coordinate("stiffness") * plain_places,
+        made, dofs, places, damping, per_coordinate("stiffness") * plain_places,
         per_coordinate("rest"), place_of, top, tuple(bounds), tendons, top.mechanism.carried, of_file,
+        delays=tuple(_delay(m, dt) for m in made), dt=0.0 if dt is None else dt,
     )  # fmt: skip
 
 
-def _places(top: Topology) -> tuple[int, ...]:
-    """Place in q of every spanning velocity whose joint has as many positions as velocities, else -1."""
-    out: list[int] = []
-    for t, a in zip(top.types, top.q_of, strict=True):
-        out += list(range(a.start, a.stop)) if t.nq == t.nv else [-1] * t.nv
-    return tuple(out)
+def _delay(motor: Motor | FileMotor, dt: float | None) -> int:
+    """The steps after which a motor does what it was told; an error where these are not whole."""
+    if isinstance(motor, FileMotor) or not motor.delay or dt is None:
+        return 0
+    steps = round(motor.delay / dt)
+    if abs(motor.delay / dt - steps) > WHOLE * max(steps, 1) or steps < 1:
+        raise MethodError(
+            f"the delay of the motor of {motor.joint!r}, {motor.delay:g} s, is {motor.delay / dt:g} steps of {dt:g} s; "
+            "give a whole number of steps"
+        )
+    return steps
 
 
 def joint_forces(drive: Drive, q: Array, qd: Array, u: Array, linear: Sequence[Any] = (), h: Any = None) -> Array:
@@ -179,11 +251,10 @@ def motor_forces(
     """(coordinate, force) of all motors, one by one; of bounded coordinates what is left of their sum."""
     at = Setting(drive.top, q) if at is None else at
     out: list[tuple[int, Any]] = []
-    for k, (motor, d, place) in enumerate(zip(drive.motors, drive.dofs, drive.places, strict=True)):
+    for k, (motor, d) in enumerate(zip(drive.motors, drive.dofs, strict=True)):
         stays = linear[k] if linear else False
         if isinstance(motor, Motor):
-            more = drive.faded(motor.stiffness, {d: motor.gear}, h).damping
-            out.append((d, motor_force(motor, u[k], q[place] if place >= 0 else 0.0, qd[d], stays, more)))
+            out.append((d, at_coordinate(motor, drive.own_force(k, q, qd, u, linear, h))))
         else:
             line = actuator_line(motor.actuator, drive.named_tendons, at)
             more = drive.faded(motor.stiffness, line.arms, h).damping
@@ -193,6 +264,17 @@ def motor_forces(
         total = sum(x for e, x in out if e == d)
         bounded = unless(linear[k] if linear else False, total, sc.minimum(sc.maximum(total, low), high))
         out = [(e, x) for e, x in out if e != d] + [(d, bounded)]
+    return out
+
+
+def gear_friction(drive: Drive, q: Array, qd: Array, u: Array, linear: Sequence[Any] = (), h: Any = None) -> Array:
+    """The dry friction of gears on all spanning coordinates, which grows with the forces of motors (`through_gear`)."""
+    out = np.zeros(len(qd), dtype=object)
+    for k in drive.rubbing:
+        motor, d = drive.motors[k], drive.dofs[k]
+        assert isinstance(motor, Motor), "motors of files have no gears that rub"
+        own = drive.own_force(k, q, qd, u, linear, h)
+        out[d] = out[d] + abs(motor.ratio) * motor.through_gear[1] * sc.abs(own)
     return out
 
 
@@ -210,10 +292,20 @@ def resting_controls(drive: Drive, q: Array) -> Array:
         if motor.kind != "position":
             continue
         if isinstance(motor, Motor):
-            out[k] = motor.gear * q[place]
+            out[k] = motor.ratio * q[place]
         elif motor.actuator.gain[0]:
             a, length = motor.actuator, actuator_line(motor.actuator, drive.named_tendons, at).length
             out[k] = motor.told(-(a.bias[0] + a.bias[1] * length) / a.gain[0])
+    return out
+
+
+def resting_activations(drive: Drive, q: Array) -> Array:
+    """States of motors at q (nq,): activations are zero, and motors with delays were told to stay."""
+    u, seen, out = resting_controls(drive, q), dict[int, int](), np.zeros(len(drive.states))
+    for n, k in enumerate(drive.states):
+        seen[k] = seen.get(k, 0) + 1
+        if drive.delays[k] and seen[k] <= drive.delays[k]:
+            out[n] = u[k]
     return out
 
 
@@ -246,96 +338,3 @@ def spring_energy(drive: Drive, q: Array) -> Array | float:
         lengths = [along_tendon(tendon.tendon, Setting(drive.top, x)).length for x in q.reshape(-1, q.shape[-1])]
         total = total + np.array([tendon.energy(x) for x in lengths]).reshape(q.shape[:-1])
     return total
-
-
-class Implicit(NamedTuple):
-    """What an implicit step makes of forces at joints: an armature for every spanning coordinate, and of every motor,
-    then of every bound of the drive, whether it stays within (`linear` of `joint_forces`)."""
-
-    armature: Array
-    linear: list[Any]
-
-
-def implicit(drive: Drive, q: Array, qd: Array, before: Array, u: Array, h: Any) -> Implicit:
-    """The armature that an implicit step of length h from (q, qd) adds to all spanning coordinates by (1).
-
-    A servo at its limit pushes with a constant force and adds none. Whether it will be there is foretold with the
-    acceleration `before` of the last step, by `stays_within`.
-    """
-    at, linear = Setting(drive.top, q), list[Any]()
-    extra: list[Any] = [
-        h * float(d) + (0.25 * h * h) * float(s) if d or s else 0.0
-        for d, s in zip(drive.damping, drive.stiffness, strict=True)
-    ]
-    for d, s in enumerate(drive.stiffness):
-        more = drive.faded(float(s), {d: 1.0}, h)
-        extra[d] = extra[d] + more.armature if more is not NOTHING else extra[d]
-    for tendon in drive.tendons:
-        line = along_tendon(tendon.tendon, at)
-        rate = line.rate(qd)
-        _spread(extra, line, tendon.armature(line.length + (0.5 * h) * rate, rate, h))
-    own = [0.0] * len(qd) if drive.bounds else extra
-    for k, (motor, d, place) in enumerate(zip(drive.motors, drive.dofs, drive.places, strict=True)):
-        if isinstance(motor, Motor):
-            more = drive.faded(motor.stiffness, {d: motor.gear}, h)
-            gain, within = _motor_armature(motor, q[place] if place >= 0 else None, qd[d], before[d], u[k], h, more)
-            own[d] = own[d] + gain
-        else:
-            line = actuator_line(motor.actuator, drive.named_tendons, at)
-            gain, within = _file_armature(motor, line, qd, before, u[k], h, drive.faded(motor.stiffness, line.arms, h))
-            _spread(own, line, gain)
-        linear.append(within)
-    if drive.bounds:
-        pushed = dict(motor_forces(drive, q, qd, u, [*linear, *[True] * len(drive.bounds)], at, h))
-        for d, low, high in drive.bounds:
-            within = stays_within(pushed[d], own[d] * sc.abs(before[d]), low, high)
-            own[d] = sc.where(within, own[d], 0.0)
-            linear.append(within)
-        extra = [a + b for a, b in zip(extra, own, strict=True)]
-    return Implicit(np.array(extra), linear)
-
-
-def _spread(extra: list[Any], line: Line, gain: Any) -> None:
-    """Add an inertia along a line to the joints it acts on: c |J_d| sum |J|."""
-    if not sc.is_symbolic(gain) and not gain:
-        return
-    sizes = {d: sc.abs(arm) for d, arm in line.arms.items()}
-    total = sum(sizes.values())
-    for d, size in sizes.items():
-        extra[d] = extra[d] + gain * (size * total)
-
-
-def _motor_armature(motor: Motor, q: Any, qd: Any, before: Any, u: Any, h: Any, more: Faded) -> tuple[Any, Any]:
-    """What a motor adds to its coordinate, and whether it stays within its limit; q is None where there is none."""
-    own = LAWS[motor.kind].armature(motor, h)
-    own = own if more is NOTHING else own + more.armature
-    gain = motor.gear**2 * own
-    if not (np.isfinite(motor.limit) and LAWS[motor.kind].is_servo):
-        return gain, False
-    x = 0.0 if q is None else q + (0.5 * h) * qd
-    asked = LAWS[motor.kind].force(motor, u, motor.gear * x, motor.gear * qd)
-    asked = asked if more is NOTHING else asked - more.damping * (motor.gear * qd)
-    within = stays_within(asked, own * (abs(motor.gear) * sc.abs(before)), -motor.limit, motor.limit)
-    return sc.where(within, gain, 0.0), within
-
-
-def _file_armature(
-    motor: FileMotor, line: Line, qd: Array, before: Array, u: Any, h: Any, more: Faded
-) -> tuple[Any, Any]:
-    """What a motor of a file adds along its line, and whether it stays within its limits."""
-    gain = motor.armature(u, h)
-    gain = gain if more is NOTHING else gain + more.armature
-    if not (motor.is_limited and motor.is_servo):
-        return gain, False
-    rate = line.rate(qd)
-    asked = motor.force(u, line.length + (0.5 * h) * rate, rate)
-    asked = asked if more is NOTHING else asked - more.damping * rate
-    within = stays_within(asked, gain * sc.abs(line.rate(before)), *motor.actuator.force_range)
-    return sc.where(within, gain, 0.0), within
-
-
-def with_armature(tree: ClusterTree, extra: Array) -> ClusterTree:
-    """The tree with some armature added to its joints."""
-    if not sc.is_symbolic(extra) and not np.any(extra):
-        return tree
-    return tree.with_topology(replace(tree.top, armature=tree.top.armature + extra))

@@ -44,7 +44,7 @@ class Asked(NamedTuple):
 
     @property
     def _joints(self) -> list[JointLimit]:
-        return joint_limits(self.robot.tree, self.drive) if self.limits else []
+        return joint_limits(self.robot.tree, self.drive, self.method.has_contact) if self.limits else []
 
     @property
     def _able(self) -> str:
@@ -91,6 +91,18 @@ def check_named(ground: str) -> None:
         )
 
 
+def check_motors(drive: Drive, method: Integrator, limits: bool) -> None:
+    """Refuse motors that an integrator cannot do, or that need what `limits` leaves out."""
+    if drive.states and not method.has_contact:
+        names = listed([drive.motors[k].joint for k in dict.fromkeys(drive.states)])
+        raise MethodError(f"integrator {method.name!r} has no activations of motors ({names}); use 'semi_implicit'")
+    if (rubbing := drive.rubbing_names) and not (method.has_contact and limits):
+        raise MethodError(
+            f"the motors of {listed(rubbing)} have friction or backlash, which integrator='semi_implicit' with "
+            f"limits=True minds; received integrator={method.name!r}, limits={limits!r}"
+        )
+
+
 def listed(names: Sequence[str]) -> str:
     """A few names, and how many more there are."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
@@ -104,7 +116,13 @@ def with_stiff_gains(robot: Robot, drive: Drive, dt: float) -> Drive:
     gains, at = StiffGains(mobilities(robot), dt), Setting(drive.top, drive.top.neutral())
     lines = [(float(s), {d: 1.0}) for d, s in enumerate(drive.stiffness)]
     for m, d in zip(drive.motors, drive.dofs, strict=True):
-        own = {d: m.gear} if isinstance(m, Motor) else actuator_line(m.actuator, drive.named_tendons, at).arms
+        own = {d: m.ratio} if isinstance(m, Motor) else actuator_line(m.actuator, drive.named_tendons, at).arms
         lines.append((m.stiffness, own))
     stiff = any(gains.faded(k, arms, dt) is not NOTHING for k, arms in lines)
     return replace(drive, stiff=gains) if stiff else drive
+
+
+def with_mobilities(robot: Robot, drive: Drive) -> Drive:
+    """The drive with the mobilities of coordinates, where motors have windings."""
+    wound = any(isinstance(m, Motor) and m.winding is not None for m in drive.motors)
+    return replace(drive, mobility=mobilities(robot)) if wound else drive

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,8 +11,8 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
-from kinloop.errors import MethodError
-from kinloop.model import Actuator, Joint
+from kinloop.errors import MethodError, unknown
+from kinloop.model import Actuator, Joint, Topology
 from kinloop.model.annotations import UNBOUNDED
 from kinloop.sim.motors import Motor
 from kinloop.sim.transmissions import check_line
@@ -63,6 +64,15 @@ class FileMotor:
     @property
     def is_limited(self) -> bool:
         return self.actuator.force_range != UNBOUNDED
+
+    def force_range(self, speed: float) -> tuple[float, float]:
+        """The least and the largest force along its length; what a torque motor's range of controls allows."""
+        a = self.actuator
+        low, high = a.force_range
+        if a.kind == "torque" and not a.beyond:
+            ends = sorted(a.gain[0] * u if a.gain[0] else 0.0 for u in a.control_range)
+            low, high = max(low, ends[0]), min(high, ends[1])
+        return low, high
 
     def told(self, u: Any) -> Any:
         """The control u within its range."""
@@ -146,6 +156,24 @@ def model_motors(tree: ClusterTree) -> tuple[list[Motor | FileMotor], list[Joint
         if (low, high) != UNBOUNDED:
             bounds += [JointBound(d, low, high) for d in _dofs(tree, name)]
     return motors, bounds
+
+
+def named_motors(tree: ClusterTree, names: Sequence[str]) -> list[Motor | FileMotor]:
+    """Motors by the names of actuators of the file, or of coordinates, which get a motor within their joint's limit."""
+    top = tree.top
+    actuators = [a.name for a in top.mechanism.actuators]
+    of_file = model_motors(tree)[0] if any(name in actuators for name in names) else []
+    return [of_file[actuators.index(n)] if n in actuators else motor_of(top, n) for n in names]
+
+
+def motor_of(top: Topology, coordinate: str) -> Motor:
+    """The motor of a coordinate by its name: its control is its force, within the limit of its joint."""
+    if coordinate not in top.coordinates:
+        raise unknown(
+            "actuator or coordinate", coordinate, [*(a.name for a in top.mechanism.actuators), *top.coordinates]
+        )
+    low, high = top.joints[top.body_of[top.coordinates.index(coordinate)]].force_range
+    return Motor(coordinate, limit=min(-low, high))
 
 
 def _dofs(tree: ClusterTree, joint: str) -> range:

@@ -14,11 +14,11 @@ from kinloop.sim.actuators import Drive
 
 
 class Start(NamedTuple):
-    """A configuration (nq,), controls (nu,) and activations of motors that have one."""
+    """A configuration (nq,), controls (nu,) and activations of motors that have one; None where it says nothing."""
 
     q: Array
     controls: Array
-    activations: Array
+    activations: Array | None
 
 
 def at_keyframe(robot: Robot, drive: Drive, name: str) -> Start:
@@ -35,7 +35,7 @@ def at_keyframe(robot: Robot, drive: Drive, name: str) -> Start:
         q = robot.close(np.asarray(frame.q, dtype=float))
     except KinloopError as error:
         raise MethodError(f"keyframe {name!r} cannot be used: {error}") from None
-    act = np.array(frame.act) if len(frame.act) == len(drive.states) else np.zeros(len(drive.states))
+    act = np.array(frame.act) if len(frame.act) == len(drive.states) else None
     return Start(q, keyframe_controls(frame, drive) if frame.ctrl else np.zeros(nu), act)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from kinloop.errors import MethodError
 from kinloop.scalar import Array
 from kinloop.sim.actuators import spring_energy
-from kinloop.sim.contact.impact import JAMMED
+from kinloop.sim.contact.small_steps import JAMMED
 from kinloop.sim.energy_monitor import imbalance_in_words, unbalanced
 from kinloop.sim.rollout import Rollout
 from kinloop.sim.schedule import Schedule, even
@@ -283,7 +283,7 @@ def _solved(watch: Watch, status: Array, reasons: tuple[str, ...]) -> tuple[Arra
     for k in np.flatnonzero((status == Status.RUNNING) & ~(watch.residual <= JAMMED)):
         status[k] = Status.UNSOLVED
         words[k] = (
-            "went over a step whose contacts and joint stops ask for what is impossible together: the impulses found "
+            "went over a step whose contacts and joint stops were not solved together: the impulses found "
             f"for it still changed velocities by {watch.residual[k]:.3g} m/s or rad/s; take shorter steps, more "
             "iterations, or a start above the ground and within the stops"
         )

@@ -1,6 +1,7 @@
 """What is done before every step where some contacts are searched for: poses of shapes by a kernel, then the search.
 
-Poses are those at which the step evaluates its contacts: at its middle, as the integrator predicts it.
+Poses are those at which the step evaluates its contacts: at its middle, as the integrator predicts it, and of single
+free bodies also at its beginning.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import numpy as np
 from kinloop.algorithms.trees.kinematics import motion, still
 from kinloop.clusters.tangent_frame import plain
 from kinloop.scalar import Array
-from kinloop.sim.contact.pair_contact import PairContact, searched_shapes
+from kinloop.sim.contact.pair_contact import PairContact
+from kinloop.sim.contact.shape_poses import searched_shapes
+from kinloop.sim.contact.start_geometry import Start, single_bodies
 from kinloop.sim.on_loops import coordinates
 from kinloop.sim.status import Status
 from kinloop.sim.stepper import StepMethod, StepState, System, activated, memory_size
@@ -37,13 +40,14 @@ class Searching:
         system = engine.system
         tree, contact = system.tree, system.contact
         assert isinstance(contact, PairContact) and contact.search is not None, "nothing is searched for"
-        self._search, found = contact.search, contact
+        self._search = search = contact.search
+        single = single_bodies(tree) if contact.flies else []
 
         def shapes(q: Array, qd: Array, memory: Array, u: Array, h: Array) -> dict[str, Any]:
             own, told, _ = activated(system.drive, memory, u, h[0])
             middle, qd_middle = method.middle(system, q, qd, own, plain(told), h[0])
             v = coordinates(tree, still(tree, middle).embedding, qd_middle)
-            return {"shapes": searched_shapes(found, tree, motion(tree, middle, v))}
+            return {"shapes": searched_shapes(search.shapes, tree, motion(tree, middle, v), Start(q, qd), single)}
 
         top = tree.top
         sizes = {"q": top.nq, "qd": top.n_spanning, "memory": memory_size(system, method), "u": system.nu, "h": 1}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,11 @@ from kinloop.clusters.framing import framed
 from kinloop.compiler.keys import parts_digest
 from kinloop.errors import MethodError, ShapeError, SingularConfiguration
 from kinloop.inputs import LARGEST, checked, checked_count, checked_number
+from kinloop.interpreted import rowwise
 from kinloop.robot import Robot
 from kinloop.scalar import Array
-from kinloop.sim.actuators import make_drive
-from kinloop.sim.asked_contact import Asked, check_named, listed, with_stiff_gains
+from kinloop.sim.actuators import make_drive, resting_activations
+from kinloop.sim.asked_contact import Asked, check_motors, check_named, with_mobilities, with_stiff_gains
 from kinloop.sim.batch import Batch
 from kinloop.sim.contact.candidates import ContactPoint
 from kinloop.sim.contact.ground import Ground
@@ -96,15 +97,14 @@ class Simulator(SimulatorDerivatives):
         self.robot, self.integrator, self.ground = robot, integrator, ground
         self.method = INTEGRATORS[integrator].make(chosen)
         refuse_constrained_loops(robot.tree.top, "Simulator")
-        self.drive = make_drive(robot.tree, motors)
-        if self.drive.states and not self.method.has_contact:
-            names = listed([self.drive.motors[k].joint for k in self.drive.states])
-            raise MethodError(f"integrator {integrator!r} has no activations of motors ({names}); use 'semi_implicit'")
+        self.drive = with_mobilities(robot, make_drive(robot.tree, motors, self.dt))
+        check_motors(self.drive, self.method, limits)
         self.outside = make_outside(robot.tree, forces, len(self.drive.motors))
         asked = Asked(robot, self.drive, self.method, ground, limits, checked_count("iterations", iterations))
         self.contact = asked.collisions(collisions, contacts) if collisions else asked.points(contacts)
         if self.contact is not None:
             self.drive = with_stiff_gains(robot, self.drive, self.dt)
+            self.drive = self.drive.without_lengths() if limits else self.drive
         sensed = needed(robot.mechanism.sensors) if isinstance(self.method, FixedStep) else ()
         system = System(framed(robot.tree), self.drive, self.contact, self.outside, sensed)
         self.engine = Engine(robot, system, self.method, integrator == "rk4" if monitor is None else bool(monitor))
@@ -137,7 +137,8 @@ class Simulator(SimulatorDerivatives):
     ) -> State:  # fmt: skip
         """A batch of states from closed positions q and velocities v (zero if left out), or spanning qd.
 
-        `act` are the activations of the motors that have one, zero if left out.
+        `act` are the activations of the motors that have one. If left out they are zero, and motors with delays were
+        told to stay where they are.
         """
         robot = self.robot
         q = checked("q", robot.neutral() if q is None else q, robot.nq)
@@ -150,6 +151,8 @@ class Simulator(SimulatorDerivatives):
         found = fresh(q, qd, time, self._memory_size, self.maker)
         if act is not None:
             self.activations(found)[:] = checked("act", act, len(self.drive.states))
+        elif any(self.drive.delays):
+            self.activations(found)[:] = rowwise(partial(resting_activations, self.drive), q)
         return found
 
     def activations(self, state: State) -> Array:

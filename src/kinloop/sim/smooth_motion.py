@@ -35,7 +35,8 @@ class SmoothMotion(NamedTuple):
 
     `qd` and `g` are the spanning velocity and its bias (qdd = G a + g), `a` the accelerations of the independent
     coordinates, `acc` the spatial accelerations of the bodies, with gravity as an acceleration of the ground. `soft`
-    are springs and dampers that a step takes implicitly, besides those at joints.
+    are springs and dampers that a step takes implicitly, besides those at joints. `rub` is the dry friction of gears on
+    spanning coordinates, where motors have any.
     """
 
     kin: Motion
@@ -45,6 +46,7 @@ class SmoothMotion(NamedTuple):
     a: Array
     acc: list[Array]
     soft: tuple[Soft, ...] = ()
+    rub: Array | None = None
 
 
 def accelerate(tree: ClusterTree, kin: Motion, art: list[Articulated], q: Array, f: Array) -> SmoothMotion:

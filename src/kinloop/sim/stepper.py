@@ -7,6 +7,7 @@ shorter steps; the other batch rows never notice.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -36,6 +37,10 @@ LARGEST_TURN = 0.1
 
 MAX_SPEED = 1e7
 """Positions and velocities beyond this [m, rad, m/s, rad/s], all together, have diverged."""
+
+
+PART = 1e-9
+"""What may be missing of a step that was taken in parts, relatively: rounding of their lengths."""
 
 
 @dataclass(frozen=True)
@@ -253,13 +258,29 @@ def activated(drive: Drive, memory: Array, u: Array, h: Any) -> tuple[Array, Arr
     count = len(drive.states)
     if not count:
         return memory, u, []
-    told, after = u.astype(object), []
-    for x, k in zip(memory[-count:], drive.states, strict=True):
+    told, after, own = u.astype(object), list[Any](), list(memory[-count:])
+    for k in dict.fromkeys(drive.states):
         motor = drive.motors[k]
-        assert isinstance(motor, FileMotor), "only motors of files have activations"
-        told[k], end = (motor.activation(x, u[k], t) for t in (0.5 * h, h))
-        after.append(end)
+        if isinstance(motor, FileMotor):
+            x = own.pop(0)
+            told[k], end = (motor.activation(x, u[k], t) for t in (0.5 * h, h))
+            after.append(end)
+        else:
+            held, own = own[: drive.delays[k] + 1], own[drive.delays[k] + 1 :]
+            told[k] = held[0]
+            after += delayed(held, u[k], h, drive.dt)
     return memory[:-count], told, after
+
+
+def delayed(held: Sequence[Any], u: Any, h: Any, dt: float) -> list[Any]:
+    """What a motor remembers of what it was told, and the time since the last of it began, after h [s] more under u.
+
+    A step of length dt may be taken in parts: it moves on when all of them are taken.
+    """
+    *register, since = held
+    over = since + h >= dt * (1.0 - PART)
+    moved = [*register[1:], u, 0.0]
+    return [sc.where(over, new, old) for new, old in zip(moved, [*register, since + h], strict=True)]
 
 
 def memory_size(system: System, method: HasMemory) -> int:
@@ -273,7 +294,11 @@ _RUNNING = float(Status.RUNNING)
 def _peaks(before: Watch, moved: Moved, fastest: Any) -> dict[str, Any]:
     """What is largest so far (`watch.PEAKS`) after a step in which joints turned at `fastest`."""
     seen, found = moved.records, {"turning": sc.maximum(before.turning, fastest)}
-    if len(seen.get("contact_force", ())):
+    if "pressing" in seen:
+        *force, deepest = seen["pressing"]
+        found["contact_force"] = sc.maximum(before.contact_force, sc.sqrt(sc.squared(force)))
+        found["penetration"] = sc.maximum(before.penetration, deepest)
+    elif len(seen.get("contact_force", ())):
         force = np.sum(seen["contact_force"], axis=0)
         found["contact_force"] = sc.maximum(before.contact_force, sc.sqrt(force @ force))
         for gap in seen["gap"]:

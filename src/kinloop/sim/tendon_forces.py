@@ -13,9 +13,10 @@ from kinloop.model import Tendon
 
 @dataclass(frozen=True, eq=False)
 class TendonForce:
-    """The force of a tendon along its own length."""
+    """The force of a tendon along its own length; without that of its limits where it is not `limited`."""
 
     tendon: Tendon
+    limited: bool = True
 
     def force(self, length: Any, rate: Any) -> Any:
         """The force that makes it longer, at a length [m or rad] and its rate."""
@@ -23,7 +24,7 @@ class TendonForce:
         out: Any = -t.damping * rate if t.damping else 0.0
         if t.stiffness:
             out = out - t.stiffness * self._stretch(length)
-        for bound, way in self._limits():
+        for bound, way in self._limits() if self.limited else ():
             out = out - way * self._resistance(bound, way, length, rate)[0]
         return out
 
@@ -35,7 +36,7 @@ class TendonForce:
             low, high = t.rest
             slack = sc.logical_and(length > low, length < high) if low < high else False
             out = out + sc.where(slack, 0.0, spring * t.stiffness)
-        for bound, way in self._limits():
+        for bound, way in self._limits() if self.limited else ():
             pushes = self._resistance(bound, way, length, rate)[1]
             out = out + sc.where(pushes, spring * t.limit_stiffness + h * t.limit_damping, 0.0)
         return out
@@ -55,7 +56,7 @@ class TendonForce:
         """Bounds of the length, and in which direction there is beyond: 1 upward, -1 downward."""
         t = self.tendon
         pairs = zip(t.length_range, (-1.0, 1.0), strict=True)
-        return [(bound, way) for bound, way in pairs if np.isfinite(bound) and t.limit_stiffness]
+        return [(bound, way) for bound, way in pairs if np.isfinite(bound) and t.is_limited]
 
     def _resistance(self, bound: float, way: float, length: Any, rate: Any) -> tuple[Any, Any]:
         """How hard a limit pushes back, and whether it does."""

@@ -182,7 +182,7 @@ class ExternalForce:
         except TypeError as error:
             raise MethodError(
                 f"the function of the external force on {self.body!r} could not be traced on symbols ({error}); "
-                "write it with kinloop.scalar functions (sin, sqrt, where, ...) instead of math, numpy or if"
+                "write it with kinloop.scalar functions (sin, sqrt, where, ...) without math or if"
             ) from error
         if found.shape != (6,) or found.dtype.kind not in "biufO":
             raise ShapeError(

@@ -18,6 +18,7 @@ from kinloop.spatial.rotation import (
     quaternion_rotation,
     quaternion_rotation_vector,
     rotation_quaternion,
+    rotation_vector,
     rotation_vector_quaternion,
     rpy_rotation,
 )
@@ -27,6 +28,6 @@ from kinloop.spatial.transform import Transform, apply_pose, cross, cross_force,
 __all__ = [
     "Inertia", "Transform", "apply_pose", "axis_rotation", "cross", "cross_force", "cross_motion",
     "quaternion_product", "quaternion_rate", "quaternion_rotation", "quaternion_rotation_vector", "rigid_bias",
-    "rigid_inertia", "rotation_quaternion", "rotation_vector_quaternion", "rpy_rotation", "screw_translation",
-    "screw_velocity", "skew", "total_inertia",
+    "rigid_inertia", "rotation_quaternion", "rotation_vector", "rotation_vector_quaternion", "rpy_rotation",
+    "screw_translation", "screw_velocity", "skew", "total_inertia",
 ]  # fmt: skip

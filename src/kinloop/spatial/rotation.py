@@ -115,3 +115,30 @@ def rpy_rotation(roll: float, pitch: float, yaw: float) -> Array:
     angles = zip(np.eye(3)[::-1], (yaw, pitch, roll), strict=True)
     turns = [axis_rotation(axis, angle) for axis, angle in angles if angle != 0]
     return functools.reduce(np.matmul, turns or [np.eye(3)])
+
+
+def rotation_vector(R: Array) -> Array:
+    """The rotation vector [rad] of a rotation matrix, of numbers or symbols; at most half a turn, good there too.
+
+    R - R^T has the axis times 2 sin, which is lost near half a turn. There R + R^T = 2 c + 2 (1 - c) n n^T has it, in
+    the column of the largest entry on the diagonal.
+    """
+    s = 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    c = 0.5 * (R[0, 0] + R[1, 1] + R[2, 2] - 1.0)
+    squared = s @ s
+    small = squared < 1e-24
+    length = sc.sqrt(sc.where(small, 1.0, squared))
+    angle = sc.atan2(sc.where(small, 0.0, length), c)
+    near = np.array([sc.where(small, x, angle * x / length) for x in s])
+
+    column, largest = 0.5 * (R[:, 0] + R[0, :]), R[0, 0]
+    column = np.array([column[0] - c, column[1], column[2]])
+    for k in (1, 2):
+        other = 0.5 * (R[:, k] + R[k, :])
+        other = np.array([x - c if i == k else x for i, x in enumerate(other)])
+        better = R[k, k] > largest
+        column = np.array([sc.where(better, x, y) for x, y in zip(other, column, strict=True)])
+        largest = sc.where(better, R[k, k], largest)
+    around = sc.where(column @ s < 0.0, -angle, angle)
+    size = sc.sqrt(sc.maximum(column @ column, 1e-300))
+    return np.array([sc.where(c < -0.9, around * y / size, x) for x, y in zip(near, column, strict=True)])

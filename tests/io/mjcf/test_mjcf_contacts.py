@@ -13,6 +13,8 @@ from io_samples import shared, write
 from kinloop.io import ModelFileError, load
 from kinloop.io.own.write_own import save
 from kinloop.model import ContactRules, Surface, convex_hulls
+from kinloop.sim import Collisions
+from kinloop.sim.contact.scene import make_scene
 from kinloop.spatial import apply_pose
 
 SCENE = """<mujoco><asset>
@@ -175,3 +177,17 @@ def test_shapes_of_real_robots_are_all_there():
         assert len(found) == model.ngeom and len(touching) == np.sum((model.geom_contype | model.geom_conaffinity) != 0)
         assert all(g.vertices is not None for g in touching if g.kind == "mesh")
         assert len(m.contact_rules.exclude) == model.nexclude
+
+
+@pytest.mark.parametrize("pair", ["", '<contact><pair geom1="floor" geom2="ball" margin="0.03" gap="0.01"/></contact>'])
+def test_contacts_begin_where_mujocos_do(tmp_path, pair):
+    """At the sum of both margins, or at that of a pair, whatever gaps there are."""
+    if tuple(map(int, mujoco.__version__.split(".")[:2])) < (3, 9):
+        pytest.skip("margins meant something else before")
+    text = f"""<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1" margin="0.01" gap="0.005"/>
+    <body pos="0 0 0.101"><freejoint/><geom name="ball" size="0.1" margin="0.02" gap="0.004"/></body></worldbody>{pair}</mujoco>"""
+    model, theirs, _ = scene(tmp_path, text)
+    data = mujoco.MjData(theirs)
+    mujoco.mj_forward(theirs, data)
+    (touching,) = make_scene(model.build(), Collisions(), None).pairs
+    assert touching.margin == pytest.approx(data.contact.includemargin[0], abs=1e-15)

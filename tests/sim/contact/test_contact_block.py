@@ -10,6 +10,7 @@ from kinloop.robots.solid_inertias import bar, box
 from kinloop.sim import ContactPoint, Plane, Simulator, Status
 from kinloop.sim.contact.contact_block import Mobility
 from kinloop.sim.contact.row_steps import ContactRow
+from kinloop.sim.contact.small_steps import MOST_SMALL
 from kinloop.sim.contact.solver import shared, solve_impulses
 from tests.helpers import assert_enough
 
@@ -206,9 +207,11 @@ def test_what_cannot_come_up_is_kept_from_going_deeper_and_pushes_with_little():
         ContactPoint(f"near{k}", (0.0, 0.0, -0.04)) for k in range(3)
     ]
     sim = Simulator(robot, 1e-3, ground=Plane(), contacts=points)
-    run = sim.rollout(None, None, steps=300, record=("gap", "contact_force", "kinetic_energy", "residual"))
+    run = sim.rollout(
+        None, None, steps=300, record=("gap", "contact_force", "kinetic_energy", "residual", "iterations")
+    )
     assert np.min(run.gap[0]) < -0.01, "they begin in the ground"
-    assert run.status.tolist() == [Status.UNSOLVED] and np.all(np.isinf(run.stopped)), "the first steps ask in vain"
-    assert np.sum(run.residual > 1e-3) <= 3, "it is tried once"
-    assert np.max(run.residual[50:]) < 1e-3 and np.max(np.abs(run.contact_force[50:])) < 100.0
+    assert run.status.tolist() == [Status.RUNNING] and np.max(run.residual) < 1e-3, "rest is always possible"
+    assert np.sum(run.iterations > MOST_SMALL * sim.contact.rounds) == 1, "it is tried once"
+    assert np.max(np.abs(run.contact_force)) < 100.0
     assert np.min(run.gap) > np.min(run.gap[0]) - 1e-4 and run.kinetic_energy[-1] < 1e-6

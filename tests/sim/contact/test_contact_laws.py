@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import kinloop as kl
-from kinloop.model import Builder, Geometry
+from kinloop.model import Builder, Geometry, Surface
 from kinloop.sim import Collisions, ExternalForce, Plane, Status
 from kinloop.spatial import Transform
 from kinloop.spatial.rotation import quaternion_rotation
@@ -17,68 +17,78 @@ ALONG_X = np.array([[0, 0, 1], [0, 1, 0], [-1, 0, 0.0]])
 
 MASSES, INERTIAS = (1.0, 3.0), ((0.004, 0.006, 0.009), (0.02, 0.03, 0.015))
 
+OFFSETS = (0.02, 0.01, -0.03), (-0.02, 0.05, 0.01)
+
+CENTRED = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+
+SIZES = {
+    "box": ((0.2, 0.15, 0.1), (0.3, 0.2, 0.25)),
+    "sphere": ((0.1,), (0.15,)),
+    "cylinder": ((0.1, 0.2), (0.12, 0.3)),
+}
+
 
 @cache
-def two_boxes():
-    """Two free boxes of different shape in free space."""
+def two_bodies(kinds=("box", "box"), offsets=CENTRED):
+    """Two free bodies of different shape in free space."""
     b = Builder("two", gravity=(0, 0, 0))
-    for k, (m, inertia, size) in enumerate(zip(MASSES, INERTIAS, ((0.2, 0.15, 0.1), (0.3, 0.2, 0.25)), strict=True)):
-        b.body(f"b{k}", mass=m, inertia=inertia, joint="free", geometry=(Geometry("box", size),))
+    for k, (m, inertia, com) in enumerate(zip(MASSES, INERTIAS, offsets, strict=True)):
+        shape = Geometry(kinds[k], SIZES[kinds[k]][k], surface=Surface(condim=6, friction=(0.5, 0.02, 0.01)))
+        b.body(f"b{k}", mass=m, com=com, inertia=inertia, joint="free", geometry=(shape,))
     return b.build()
 
 
-def momentum(q, v):
-    """Linear momentum of the two boxes, their angular momentum about the world's origin, their energy."""
+def momentum(q, v, offsets):
+    """Linear momentum of the two bodies, their angular momentum about the world's origin, their energy."""
     P, L, T = np.zeros(3), np.zeros(3), 0.0
-    for k, (m, inertia) in enumerate(zip(MASSES, INERTIAS, strict=True)):
+    for k, (m, inertia, c) in enumerate(zip(MASSES, INERTIAS, offsets, strict=True)):
         R, w = quaternion_rotation(q[7 * k + 3 : 7 * k + 7]), v[6 * k : 6 * k + 3]
-        u = R @ v[6 * k + 3 : 6 * k + 6]
-        P, L = P + m * u, L + np.cross(q[7 * k : 7 * k + 3], m * u) + R @ (inertia * w)
+        u = R @ (v[6 * k + 3 : 6 * k + 6] + np.cross(w, c))
+        P, L = P + m * u, L + np.cross(q[7 * k : 7 * k + 3] + R @ c, m * u) + R @ (inertia * w)
         T += 0.5 * (m * u @ u + w @ (inertia * w))
     return P, L, T
-
-
-def meet(friction, restitution, dt, v):
-    robot = two_boxes()
-    sim = kl.Simulator(robot, dt=dt, collisions=Collisions(friction, restitution))
-    q = robot.neutral()
-    q[:3], q[7:10] = (-0.3, 0.05, 0.02), (0.3, 0, 0)
-    run = sim.rollout(q, v, steps=round(0.4 / dt), record=["q", "v", "contact_force"])
-    assert run.status == [Status.RUNNING] and np.any(run.contact_force)
-    return np.array([q, *run.q]), np.array([v, *run.v]), run.contact_force
 
 
 TUMBLING = np.array([3, -2, 4, 2, 0, 0, -1, 2, 1, -1, 0.2, 0.0])
 
 
-@pytest.mark.parametrize(("friction", "restitution"), [(0.0, 0.0), (0.5, 0.0), (0.5, 1.0), (0.0, 0.6)])
-def test_tumbling_boxes_that_meet_keep_their_linear_momentum_to_rounding(friction, restitution):
-    q, v, _ = meet(friction, restitution, 1e-3, TUMBLING)
-    P, _, T = (np.array(x) for x in zip(*map(momentum, q, v), strict=True))
+@pytest.mark.parametrize(
+    ("friction", "restitution", "kinds", "offsets"),
+    [
+        (0.0, 0.0, ("box", "box"), CENTRED),
+        (0.5, 0.0, ("box", "box"), OFFSETS),
+        (0.5, 1.0, ("box", "box"), OFFSETS),
+        (0.5, 0.6, ("sphere", "box"), CENTRED),
+        (0.5, 0.3, ("cylinder", "cylinder"), OFFSETS),
+    ],
+)
+def test_tumbling_bodies_that_meet_keep_their_momenta_to_rounding(friction, restitution, kinds, offsets):
+    """Linear and angular, about a point of the world, through flight, blows, sliding and rolling."""
+    robot = two_bodies(kinds, offsets)
+    sim = kl.Simulator(robot, collisions=Collisions(friction, restitution))
+    q = robot.neutral()
+    q[:3], q[7:10] = (-0.3, 0.05, 0.02), (0.3, 0, 0)
+    run = sim.rollout(q, TUMBLING, steps=400, record=["q", "v", "contact_force"], record_start=True)
+    assert run.status == [Status.RUNNING] and np.any(run.contact_force[1:]) and run.peaks["penetration"][0] < 1e-4
+    P, L, T = (np.array(x) for x in zip(*(momentum(*x, offsets) for x in zip(run.q, run.v, strict=True)), strict=True))
     np.testing.assert_allclose(P, np.broadcast_to(P[0], P.shape), atol=1e-12)
-    assert T[-1] <= T[0] * (1 + 1e-3 * restitution)
+    np.testing.assert_allclose(L, np.broadcast_to(L[0], L.shape), atol=1e-12)
+    assert T[-1] <= T[0] * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("v", [TUMBLING, np.array([0, 0, 0, 2, 0, 0, 0, 0, 0, -1, 0, 0.0])])
-def test_angular_momentum_is_missed_by_what_half_a_step_of_the_blow_moves(v):
-    """A step with contact moves by its last velocity, as if impulses came at its beginning; levers are its middle's.
-
-    So bodies are h / 2 times the change of their velocities beside where their momentum would be the same, and turned
-    by h / 2 times the change of their rates: of first order, and none where that is along their momenta. A tenth is
-    left to what turning bodies do to their own momentum in that half of a step.
-    """
-    for dt in (1e-3, 5e-4):
-        q, v_all, force = meet(0.5, 0.0, dt, v)
-        L = np.array([momentum(*x)[1] for x in zip(q, v_all, strict=True)])
-        missed = np.zeros(3)
-        for k in np.flatnonzero(np.any(force, axis=(1, 2))):
-            for i, (m, inertia) in enumerate(zip(MASSES, INERTIAS, strict=True)):
-                R0, R1 = (quaternion_rotation(q[j][7 * i + 3 : 7 * i + 7]) for j in (k, k + 1))
-                (w0, u0), (w1, u1) = (v_all[j][6 * i : 6 * i + 6].reshape(2, 3) for j in (k, k + 1))
-                missed += 0.5 * dt * np.cross(R1 @ u1 - R0 @ u0, m * R1 @ u1)
-                missed += 0.5 * dt * np.cross(R1 @ w1 - R0 @ w0, R1 @ (inertia * w1))
-        assert np.linalg.norm(L[-1] - L[0]) < 2.0 * dt
-        np.testing.assert_allclose(L[-1] - L[0], missed, atol=0.1 * np.linalg.norm(missed) + 1e-9)
+def test_balls_without_friction_do_not_begin_to_turn_in_a_blow_aside():
+    """Blows of balls go through their centres, at whatever time of the step they come."""
+    b = Builder("balls", gravity=(0, 0, 0))
+    for k in range(2):
+        b.body(f"b{k}", mass=1.0, inertia=(1e-3,) * 3, joint="free", geometry=(Geometry("sphere", (0.05,)),))
+    robot = b.build()
+    for restitution in (0.0, 0.8):
+        sim = kl.Simulator(robot, collisions=Collisions(0.0, restitution))
+        q = np.array([robot.neutral()] * 5)
+        q[:, 0], q[:, 7], q[:, 8] = -0.2, np.linspace(0.2, 0.201, 5), 0.06
+        run = sim.rollout(q, [0, 0, 0, 2, 0, 0, 0, 0, 0, -1, 0, 0.0], steps=200)
+        v = run.final.qd
+        assert np.all(np.abs(v[:, [0, 1, 2, 6, 7, 8]]) < 1e-12) and np.all(np.abs(v[:, 4]) > 0.1)
 
 
 @pytest.mark.parametrize(("part", "slides"), [(0.99, True), (1.01, False)])
@@ -282,24 +292,25 @@ def run_tangled(steps, rows, restitution):
     return run, run.energy + 0.5 * PULL * sum(np.sum(run.q[..., k : k + 3] ** 2, axis=-1) for k in (0, b))
 
 
-def check_tangled(run, energy):
+def check_tangled(run, energy, deepest):
     """They touch, nothing sinks into anything, and energy only falls, but for what steps of first order do wrong."""
     assert np.all(run.status == Status.RUNNING), run.reasons
     assert np.max(np.mean(np.any(run.contact_force[:, 1:], axis=(2, 3)), axis=1)) > 0.2
-    assert np.max(run.peaks["penetration"]) < 1e-4
+    assert np.max(run.peaks["penetration"]) < deepest
     gained = np.max(energy - np.minimum.accumulate(energy, axis=1), axis=1)
     assert np.all(gained < 1e-3 * energy[:, 0]), gained / energy[:, 0]
     assert np.all(energy[:, -1] < 0.5 * energy[:, 0])
 
 
 def test_robots_that_are_tangled_in_each_other_create_no_energy():
-    check_tangled(*run_tangled(4000, 4, 0.5))
+    check_tangled(*run_tangled(4000, 4, 0.5), deepest=1e-4)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("restitution", [0.0, 0.5])
 def test_robots_that_are_tangled_in_each_other_create_no_energy_in_a_hundred_thousand_steps(restitution):
-    check_tangled(*run_tangled(100_000, 4, restitution))
+    # what a blow throws back may come to something else within the same step, which stops it in the next
+    check_tangled(*run_tangled(100_000, 4, restitution), deepest=5e-4 if restitution else 1e-4)
 
 
 def test_what_is_pressed_together_without_weight_does_not_sink():

@@ -9,7 +9,6 @@ import kinloop as kl
 from kinloop.algorithms.trees.kinematics import motion
 from kinloop.robots.solid_inertias import box
 from kinloop.sim import ContactPoint, Motor, Plane, Simulator, Status, box_corners
-from kinloop.sim.contact.impact import JAMMED
 from kinloop.sim.contact.restitution import Bounce
 from kinloop.sim.contact.solver import ROUGH
 from kinloop.sim.on_loops import closed_twice
@@ -296,8 +295,8 @@ def test_legs_that_land_on_their_stops_are_solved(knee):
     assert np.max(np.diff(run.energy, axis=1)) < 2e-3, "1.2 J where impulses were not found"
 
 
-def test_steps_without_a_solution_are_said():
-    """Fingers on a fixed base that reach 15 mm into the ground, stops in the way: nothing can lift them."""
+def test_fingers_that_nothing_can_lift_rest():
+    """On a fixed base they reach 15 mm into the ground, stops in the way."""
     b = kl.Builder("finger")
     link = {"mass": 0.05, "com": (0.02, 0, 0), "inertia": (1e-5, 1e-5, 1e-5)}
     b.body("palm", joint="fixed", **link)
@@ -307,8 +306,5 @@ def test_steps_without_a_solution_are_said():
     points = [ContactPoint("far", (0.03, 0, -0.05)), ContactPoint("near", (0, 0, -0.04))]
     sim = Simulator(robot, 1e-3, ground=Plane(height=-0.025), contacts=points)
     run = sim.rollout(None, None, steps=100, record=("residual", "kinetic_energy"))
-    worst = np.max(run.residual)
-    assert JAMMED < worst < 1.0, "not by much, but by more than a solution may"
-    assert worst == run.peaks["residual"][0]
-    assert run.status.tolist() == [Status.UNSOLVED] and "ask for what is impossible together" in run.reasons[0]
-    assert np.max(run.kinetic_energy) < 0.1 and np.all(run.final.status == Status.RUNNING), "it may go on"
+    assert run.status.tolist() == [Status.RUNNING] and np.max(run.residual) <= ROUGH
+    assert np.max(run.kinetic_energy) < 1e-3

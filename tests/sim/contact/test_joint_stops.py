@@ -58,14 +58,14 @@ def test_paths_say_where_they_lead():
 
 def test_stops_and_friction_are_found_where_joints_have_them():
     robot = leg(friction=0.2)
-    found = joint_limits(robot.tree, make_drive(robot.tree, None))
+    found = joint_limits(robot.tree, make_drive(robot.tree, None), True)
     assert found == [JointLimit(6, 7, -2.0, 2.0, 0.0), JointLimit(7, 8, 0.1, 1.4, 0.2)]
-    assert joint_limits(free_box().tree, make_drive(free_box().tree, None)) == []
+    assert joint_limits(free_box().tree, make_drive(free_box().tree, None), True) == []
 
 
 def state_of(robot, q, v):
     drive = make_drive(robot.tree, None)
-    return joint_limits(robot.tree, drive), smooth_motion(robot.tree, drive, q, v, np.zeros(robot.nv))
+    return joint_limits(robot.tree, drive, True), smooth_motion(robot.tree, drive, q, v, np.zeros(robot.nv))
 
 
 def test_paths_start_half_a_step_before_the_middle():

@@ -13,6 +13,7 @@ from kinloop.errors import MethodError
 from kinloop.model import Builder, Geometry
 from kinloop.sim import Collisions, ExternalForce, Plane, Spring, Status
 from kinloop.sim.contact.slot_solver import ROUGH
+from kinloop.sim.contact.small_steps import JAMMED
 from kinloop.spatial import Transform
 from kinloop.spatial.rotation import quaternion_rotation
 
@@ -228,3 +229,33 @@ def test_times_of_output_move_nothing_where_bodies_meet():
         state=ended.final, controls=lambda t, s: seen.append(float(np.ravel(t)[0])) or np.zeros(12), steps=2
     )
     assert seen == pytest.approx([0.0305, 0.0315]) and rest.status.tolist() == [Status.RUNNING]
+
+
+def test_steps_that_are_not_solved_are_said():
+    """Six boxes with a thousand tons on top, and one round in place of five: no number of small steps does it."""
+    robot = boxes(6, heavy=1e6)
+    sim = kl.Simulator(robot, 1e-3, ground=Plane(), collisions=True, iterations=1)
+    run = sim.rollout(placed(robot, [(0, 0, 0.05 + 0.1 * k) for k in range(6)]), None, steps=30, record=("residual",))
+    worst = np.max(run.residual)
+    assert JAMMED < worst < 1.0 and worst == run.peaks["residual"][0]
+    assert run.status.tolist() == [Status.UNSOLVED] and "were not solved together" in run.reasons[0]
+    assert np.all(run.final.status == Status.RUNNING), "it may go on"
+
+
+def test_what_is_wedged_from_both_sides_rests_where_it_is_and_others_land():
+    """Two walls lift a ball apart in opposite directions, which nothing can do: that is no unsolved step."""
+    walls = [Geometry("box", (0.2, 1.0, 1.0), Transform(np.eye(3), np.array([x, 0, 0.5]))) for x in (-0.19, 0.19)]
+    b = Builder("wedged")
+    b.world_geometry += walls
+    for k in range(2):
+        shape = (Geometry("sphere", (RADIUS,), name=f"ball{k}"),)
+        b.body(f"ball{k}", mass=1.0, inertia=[0.4 * RADIUS**2] * 3, joint="free", geometry=shape)
+    robot = b.build()
+    sim = kl.Simulator(robot, 1e-3, ground=Plane(), collisions=True)
+    begin = placed(robot, [(0, 0, RADIUS), (1.0, 0, RADIUS + 1e-3)])
+    run = sim.rollout(begin, None, steps=200, record=("q", "residual", "iterations", "gap", "kinetic_energy"))
+    assert np.min(run.gap[0]) == pytest.approx(-0.01, abs=1e-4), "both walls are 1 cm deep in it"
+    assert run.status.tolist() == [Status.RUNNING] and run.peaks["residual"][0] <= 10 * ROUGH
+    assert np.sum(run.iterations > 1000) == 1, "it is tried once"
+    assert run.q[-1, :3] == pytest.approx(begin[:3], abs=1e-4) and run.kinetic_energy[-1] < 1e-9
+    assert run.q[-1, 9] == pytest.approx(RADIUS, abs=1e-5)

@@ -68,7 +68,7 @@ def test_hulls_stand_on_each_other_and_on_the_ground_as_boxes_do():
         assert fall.status == [Status.RUNNING]
         ends[kind] = fall.q
     np.testing.assert_allclose(ends["mesh"][:30], ends["box"][:30], atol=1e-7)  # until one falls on the other
-    np.testing.assert_allclose(ends["mesh"], ends["box"], atol=1e-3)  # then other corners stand for their patch
+    np.testing.assert_allclose(ends["mesh"], ends["box"], atol=2e-3)  # then other corners of a patch share friction
 
 
 def test_rows_are_what_they_are_alone_and_go_on_as_if_they_had_not_stopped():

@@ -90,10 +90,10 @@ def test_a_state_that_cannot_take_the_step_whole_has_no_derivative():
 
 
 def test_a_state_that_asks_for_what_is_impossible_has_no_derivative():
-    """A tip in the ground, which could only come up beyond a stop."""
+    """A tip in the ground, which could only come up beyond a stop: the step rests there, by a search without slopes."""
     tip = ContactPoint("rod", (0.0, 0.0, -0.5))
     sim = Simulator(pendulum(lower=-0.3, upper=0.3), ground=Plane(0.3, height=-0.4), contacts=[tip])
-    assert sim.rollout([0.3], [0.0], steps=1, record=["residual"]).residual.max() > 1e-2
+    assert np.abs(sim.rollout([0.3], [0.0], steps=1).final.qd).max() < 1e-3
     assert np.isnan(sim.linearize(sim.state([0.3], [0.0])).A).all()
 
 

@@ -159,7 +159,9 @@ def articulate_cluster(top: Topology, cluster: Cluster, kin: Motion, I: dict[int
 def check_regular(tree: ClusterTree, q: Array) -> None:
     """Raise a `ModelError` if a cluster could be moved by no force at all: nothing it carries has inertia."""
     top = tree.top
-    for a in reversed(articulate(tree, still(tree, q))):
+    with np.errstate(divide="ignore", invalid="ignore"):  # what divides by an inertia of zero is found below
+        articulated = articulate(tree, still(tree, q))
+    for a in reversed(articulated):
         largest = max((abs(float(d)) for d in a.D.d), default=1.0)
         for k, d in enumerate(a.D.d):
             if not float(d) > max(MASSLESS * largest, CANCELLED * _could_be(a, k)):

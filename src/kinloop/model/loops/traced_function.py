@@ -63,7 +63,7 @@ class TracedFunction:
         except TypeError as error:
             raise ModelError(
                 f"the function of {self.what} could not be traced on symbols ({error}); "
-                "write it with kinloop.scalar functions (sin, cos, where, ...) instead of math, numpy or if"
+                "write it with kinloop.scalar functions (sin, cos, where, ...) without math or if"
             ) from error
         rate = np.concatenate(rates)
         velocity = sc.jvp(value, q, rate)

@@ -12,6 +12,7 @@
 - `row_steps`: the impulse that one contact or joint takes while all others are held.
 - `shapes`: gap, point and normal of pairs of shapes: spheres, capsules, boxes, planes, ...
 - `solver`: impulses that meet the laws of contact: a projected Gauss-Seidel method.
+- `small_steps`: its rounds of small steps, and without lifting where not everything can be lifted apart.
 
 Contact of any two bodies, through a fixed number of slots:
 
@@ -19,7 +20,9 @@ Contact of any two bodies, through a fixed number of slots:
 - `searched_pairs`: pairs without a formula, which are looked at before steps in which some are near.
 - `parting`: planes between those whose boxes always meet.
 - `near_pairs`: which of them are near, and where; `room`: of how many at once.
-- `moving_columns`: how every coordinate moves every body.
+- `shape_poses`: where shapes are and how fast; `start_geometry`: where single free bodies push each other.
+- `moving_columns`: how every coordinate moves every body, by limbs.
+- `limb_rows`: rows of a contact limb by limb; `sparse_rows`: sums over the limbs that it moves.
 - `contact_frame`: one contact of two bodies: its axes, rows, velocities.
 - `pair_contact`: the contact problem of one step for all slots.
 - `turning_friction`: friction of a contact about its normal and against rolling.

@@ -51,7 +51,11 @@ class Mobility(NamedTuple):
     @staticmethod
     def of(z: Array, regular: bool = False) -> Mobility:
         """The mobility of a contact with the rows z (3, n), which is known to be `regular` or may be."""
-        A = z @ z.T
+        return Mobility.by_block(z @ z.T, regular)
+
+    @staticmethod
+    def by_block(A: Array, regular: bool = False) -> Mobility:
+        """`of` a contact whose Delassus block is known."""
         tangents = A[1, 1] + A[2, 2]
         moves = True if regular else A[0, 0] > STILL * (A[0, 0] + tangents)
         gain = sc.where(moves, 1.0 / (A[0, 0] + TINY), 0.0)
@@ -75,12 +79,16 @@ class Mobility(NamedTuple):
 
         Where the normal velocity dictates a slip, a frictional impulse along it does what the normal one does.
         """
-        a = self.gain * self.A[1:, 0]
-        a = a - self.free @ a
-        steep = a @ a
-        left = sc.maximum(friction * x[0] - sc.sqrt(x[1] * x[1] + x[2] * x[2]), 0.0)
-        k = sc.minimum(x[0] / (1.0 + steep), left / (sc.sqrt(steep) + friction * steep + TINY))
-        return np.array([x[0] - k * steep, x[1] + k * a[0], x[2] + k * a[1]])
+        return smallest(x, friction, self.gain * self.A[1:, 0], self.free)
+
+
+def smallest(x: Array, friction: Any, a: Array, free: Array) -> Array:
+    """`Mobility.shared` with a of (1) and what projects onto tangents that friction moves."""
+    a = a - free @ a
+    steep = a @ a
+    left = sc.maximum(friction * x[0] - sc.sqrt(x[1] * x[1] + x[2] * x[2]), 0.0)
+    k = sc.minimum(x[0] / (1.0 + steep), left / (sc.sqrt(steep) + friction * steep + TINY))
+    return np.array([x[0] - k * steep, x[1] + k * a[0], x[2] + k * a[1]])
 
 
 def inverse_of_two(

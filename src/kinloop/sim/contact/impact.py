@@ -9,8 +9,8 @@ the gap before it, gap = gap_middle - h/2 u_n(v),
 and a step with contact moves by h times its last velocity, one without by the mean of both. So nothing
 passes the surface in a step, resting contacts neither sink nor hop, and what is below the surface comes up
 with the speed of a fall of half a step and of a hundredth of its depth; there is nothing to tune. Where that asks for
-what is impossible (a hand on a fixed base that reaches into the ground, a stop in the way), no impulses do it, and the
-solver says so by its residual: then nothing is lifted until nothing is below, only kept from going deeper.
+what is impossible (a hand on a fixed base that reaches into the ground, a stop in the way), no impulses do it: then
+nothing is lifted, in that step and until nothing is below, only kept from going deeper (`small_steps`).
 Restitution scales the inelastic impulses, at the time of the first touch within the step, by
 
     min(1 + e, 1 + 2 T / |w|^2),      T the kinetic energy that they take, |w|^2 = lambda . A lambda                (2)
@@ -39,6 +39,7 @@ from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, 
 from kinloop.sim.contact.propagation import Propagated, response, softened
 from kinloop.sim.contact.restitution import Bounce, rebound
 from kinloop.sim.contact.row_steps import ContactRow
+from kinloop.sim.contact.small_steps import JAMMED
 from kinloop.sim.contact.solver import Impulses, shared
 from kinloop.sim.contact.touch import Touch, gravity_of, lowest_rate, recorded, touch
 from kinloop.sim.on_loops import spanning
@@ -49,9 +50,6 @@ from kinloop.spatial.transform import cross
 
 NEARBY = 10.0
 """Contacts count where one that is so much faster [m/s] would touch in the step: 1 cm at dt = 1 ms."""
-
-JAMMED = 1e-2
-"""Velocities that the solver leaves changing by more than this [m/s, rad/s] are asked for in vain."""
 
 BELOW = 1e-5
 """What is deeper than this [m] is still below the surface."""
@@ -67,7 +65,8 @@ class Hit(NamedTuple):
     `memory` is for the next step: impulses [N s, N m s] to begin its search with, and 1 where contacts are jammed, else
     0. `flying` says whether there are no impulses; `records` can be recorded. One of them, `touching`, is for sensors:
     of every contact the place, the normal towards the first of its `Contact.parties`, the force on that, a torque where
-    contacts have any, and its number.
+    contacts have any, and its number. `change` is what impulses do to velocities, `when` the part of the step before
+    a blow that gives something back.
     """
 
     v: Array
@@ -75,6 +74,8 @@ class Hit(NamedTuple):
     memory: Array
     flying: Any
     records: dict[str, Any]
+    change: Array
+    when: Any
 
 
 class Contact:
@@ -89,6 +90,10 @@ class Contact:
         self.ground, self.candidates, self.joints, self.rounds = ground, candidates, joints, rounds
         self.bodies = tuple(sorted({c.body for c in candidates}))
         self.solve: Solve = solve_with_joints
+
+    def begun(self, q: Array, qd: Array) -> Contact:
+        """The same in a step that begins at positions q with spanning velocities qd."""
+        return self
 
     def solved_by(self, solve: Solve) -> Contact:
         """The same contacts, their impulses found by something else than the solver's sweeps."""
@@ -132,13 +137,16 @@ class Contact:
         """Who touches whom, by the number of a contact in the output `touching` of a step."""
         return [(c.party(top), GROUND) for c in self.candidates]
 
+    flies = False
+    """Whether single free bodies may touch each other (`start_geometry`)."""
+
     crowds = False
     """Whether there may be more contacts than it has room for."""
 
     @property
     def rubs(self) -> bool:
         """Whether a joint has dry friction, which acts at all times."""
-        return any(j.friction for j in self.joints)
+        return any(j.rubs for j in self.joints)
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -194,7 +202,7 @@ class Contact:
         for t in touches:
             below = sc.logical_or(below, t.gap < -BELOW)
         begin = np.concatenate([*found.contacts, np.array(stops)])
-        stays = sc.logical_or(vain, sc.logical_and(jammed, below))
+        stays = sc.logical_or(sc.logical_or(vain, found.rests), sc.logical_and(jammed, below))
         return np.array([*(sc.where(vain, 0.0, x) for x in begin), sc.where(stays, 1.0, 0.0)])
 
     def _approach(
@@ -290,7 +298,7 @@ def ended(
     way = sc.where(flying, (0.5 * h) * v_there, gone)
     v_next = turned_by(tree, v_there, way)
     travel = sc.where(flying, way if straight else (0.5 * h) * v_next, gone)
-    return Hit(v_next, travel, memory, flying, records)
+    return Hit(v_next, travel, memory, flying, records, change, bounce.when)
 
 
 def _power(contacts: list[ContactRow], paths: list[JointPath], found: Impulses, stops: list[Any]) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
 from kinloop.clusters.tangent_frame import TangentFrame
+from kinloop.errors import MethodError
 from kinloop.model import Tendon, Topology
 from kinloop.model.facts import plain
 from kinloop.scalar import Array
@@ -20,6 +21,7 @@ from kinloop.sim.actuators import Drive
 from kinloop.sim.contact.propagation import Propagated, softened
 from kinloop.sim.contact.row_steps import ContactRow, JointRow
 from kinloop.sim.contact.solver import Impulses, Stops, solve_impulses
+from kinloop.sim.motors import Motor
 from kinloop.sim.on_loops import spanning
 from kinloop.sim.smooth_motion import SmoothMotion
 from kinloop.sim.transmissions import Line, Setting, along_tendon
@@ -43,13 +45,22 @@ OVER = 1e-6
 
 
 class JointLimit(NamedTuple):
-    """Stops [rad, m] and dry friction [N m, N] of the spanning coordinate `dof`, whose position is q[place]."""
+    """Stops [rad, m] and dry friction [N m, N] of the spanning coordinate `dof`, whose position is q[place].
+
+    `geared` says whether a motor's gear rubs there besides (`actuators.gear_friction`).
+    """
 
     dof: int
     place: int
     lower: float
     upper: float
     friction: float
+    geared: bool = False
+
+    @property
+    def rubs(self) -> bool:
+        """Whether it has dry friction: its own, or that of a gear, which grows with the force of its motor."""
+        return bool(self.friction) or self.geared
 
     def name(self, top: Topology) -> str:
         return top.coordinates[self.dof]
@@ -59,9 +70,13 @@ class JointLimit(NamedTuple):
         """What kernels depend on."""
         return tuple(self)
 
-    def arms(self, at: Setting) -> dict[int, Any]:
-        """How it depends on the spanning coordinates."""
-        return {self.dof: 1.0}
+    def line(self, at: Setting) -> Line:
+        """Its position, and how that depends on the spanning coordinates."""
+        return Line(at.q[self.place] if self.place >= 0 else 0.0, {self.dof: 1.0})
+
+    def softness(self, h: Any) -> Any:
+        """`JointRow.soft` in a step of length h."""
+        return 0.0
 
     def bounds(self, x: Any, h: Any) -> tuple[Any, Any]:
         """Velocities that keep position x within the stops, or bring it back slowly from beyond them."""
@@ -87,9 +102,9 @@ class TendonFriction(JointLimit):
 
     tendon: Tendon
 
-    @staticmethod
-    def of(tendon: Tendon) -> TendonFriction:
-        made = TendonFriction(-1, -1, -np.inf, np.inf, tendon.friction)
+    @classmethod
+    def of(cls, tendon: Tendon) -> TendonFriction:
+        made = cls(-1, -1, -np.inf, np.inf, tendon.friction)
         made.tendon = tendon
         return made
 
@@ -100,21 +115,84 @@ class TendonFriction(JointLimit):
     def key(self) -> tuple[Any, ...]:
         return (*self, plain(self.tendon))
 
-    def arms(self, at: Setting) -> dict[int, Any]:
-        return along_tendon(self.tendon, at).arms
+    def line(self, at: Setting) -> Line:
+        return along_tendon(self.tendon, at)
 
 
-def joint_limits(tree: ClusterTree, drive: Drive) -> list[JointLimit]:
-    """Stops and dry friction of all joints that have any, then dry friction of tendons."""
+class TendonLimit(TendonFriction):
+    """Limits of the length of a tendon: springs with dampers, which push it back from beyond and never pull.
+
+    With x how far beyond it is before a step and u its rate after it, the force k (x + h u) + d u makes the row
+
+        u + soft lambda = -k x / (k h + d),      soft = 1 / (h (k h + d))
+    """
+
+    @classmethod
+    def of(cls, tendon: Tendon) -> TendonLimit:
+        made = cls(-1, -1, *tendon.length_range, 0.0)
+        made.tendon = tendon
+        return made
+
+    def softness(self, h: Any) -> Any:
+        return 1.0 / (h * (h * self.tendon.limit_stiffness + self.tendon.limit_damping))
+
+    def bounds(self, x: Any, h: Any) -> tuple[Any, Any]:
+        k = self.tendon.limit_stiffness
+        back, low, high = k / (h * k + self.tendon.limit_damping), -NEVER, NEVER
+        if np.isfinite(self.lower):
+            low = sc.where(x < self.lower, back * (self.lower - x), low)
+        if np.isfinite(self.upper):
+            high = sc.where(x > self.upper, back * (self.upper - x), high)
+        return low, high
+
+
+class GearPlay(JointLimit):
+    """The play of a gear: how far a rotor, geared down, and its joint may be apart, as stops of their difference."""
+
+    motor: Motor
+    between: tuple[tuple[int, int, float], ...]
+    """(coordinate, place in q, part) of both."""
+
+    @staticmethod
+    def of(motor: Motor, top: Topology) -> GearPlay:
+        made, places = GearPlay(-1, -1, -0.5 * motor.backlash, 0.5 * motor.backlash, 0.0), top.plain_places()
+        parts = ((top.coordinates.index(motor.rotor), 1.0 / motor.gear), (top.coordinates.index(motor.joint), -1.0))
+        made.motor, made.between = motor, tuple((d, places[d], part) for d, part in parts)
+        for d, place, _ in made.between:
+            if place < 0:
+                raise MethodError(f"coordinate {top.coordinates[d]!r} has no plain position; backlash needs one")
+        return made
+
+    def name(self, top: Topology) -> str:
+        return f"backlash of {self.motor.joint}"
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return (*self, self.between)
+
+    def line(self, at: Setting) -> Line:
+        length = sum(part * at.q[place] for _, place, part in self.between)
+        return Line(length, {d: part for d, _, part in self.between})
+
+
+def joint_limits(tree: ClusterTree, drive: Drive, lengths: bool) -> list[JointLimit]:
+    """Stops and dry friction of all joints and motors that have any, then dry friction and, if asked for, limits of
+    tendons, then the play of gears."""
     top, out = tree.top, []
+    driven = [(m, d) for m, d in zip(drive.motors, drive.dofs, strict=True) if isinstance(m, Motor)]
     for i, j in enumerate(top.joints):
         for d in range(top.v_of[i].start, top.v_of[i].stop):
             place = drive.place_of[d]
             plain = place >= 0 and j.type.nv == 1
             lower, upper = (j.lower, j.upper) if plain else (-np.inf, np.inf)
-            if np.isfinite(lower) or np.isfinite(upper) or j.friction:
-                out.append(JointLimit(d, place, float(lower), float(upper), float(j.friction)))
-    return out + [TendonFriction.of(t) for t in top.mechanism.tendons if t.friction]
+            friction = j.friction + sum(abs(m.ratio) * m.friction for m, e in driven if e == d)
+            geared = any(m.is_lossy for m, e in driven if e == d)
+            if np.isfinite(lower) or np.isfinite(upper) or friction or geared:
+                out.append(JointLimit(d, place, float(lower), float(upper), float(friction), geared))
+    tendons = top.mechanism.tendons
+    out += [TendonFriction.of(t) for t in tendons if t.friction]
+    out += [TendonLimit.of(t) for t in tendons if t.is_limited and lengths]
+    return out + [GearPlay.of(m, top) for m, _ in driven if m.rotor]
 
 
 class JointPath(NamedTuple):
@@ -128,11 +206,12 @@ class JointPath(NamedTuple):
     high: Any
     dry: Any
     arms: dict[int, Any]
+    soft: Any = 0.0
 
     def row(self, tree: ClusterTree, s: SmoothMotion, rubs: bool) -> JointRow:
         """Its row for the solver."""
         z, at = softened(s.soft, tree.nv, *Propagated.line(tree, s.kin, s.art, self.arms).row())
-        return JointRow(z[0], at, self.rate, self.low, self.high, self.dry, rubs)
+        return JointRow(z[0], at, self.rate, self.low, self.high, self.dry, rubs, self.soft)
 
     @property
     def inside(self) -> Any:
@@ -149,7 +228,9 @@ class JointPath(NamedTuple):
         return self._replace(low=low, high=high)
 
     def allowing_rest(self, when: Any) -> JointPath:
-        """The path with bounds that a joint at rest keeps, where `when` holds: none brings it back from beyond."""
+        """The path with bounds that a joint at rest keeps, where `when` holds: none but springs brings it back."""
+        if not (isinstance(self.soft, float) and self.soft == 0.0):
+            return self
         low, high = sc.minimum(self.low, 0.0), sc.maximum(self.high, 0.0)
         return self._replace(low=sc.where(when, low, self.low), high=sc.where(when, high, self.high))
 
@@ -177,9 +258,9 @@ def joint_paths(
     aside, at = spanning(tree, s.kin.embedding, drift), Setting(tree.top, q)
     out = []
     for j in joints:
-        x = q[j.place] - 0.5 * h * was[j.dof] - aside[j.dof] if j.place >= 0 else 0.0
-        arms = j.arms(at)
-        path = JointPath(Line(0.0, arms).rate(rates), *j.bounds(x, h), j.friction * h, arms)
+        line, dry = j.line(at), j.friction if s.rub is None or j.dof < 0 else j.friction + s.rub[j.dof]
+        x = line.length - 0.5 * h * line.rate(was) - line.rate(aside)
+        path = JointPath(line.rate(rates), *j.bounds(x, h), dry * h, line.arms, j.softness(h))
         out.append(path.coming_back(_share(j, tree, s)))
     return out
 
@@ -247,10 +328,10 @@ def split_rows(
     """The rows of all joints; `start` has the impulses to begin with."""
 
     def row(k: int) -> JointRow:
-        return paths[k].row(tree, s, bool(joints[k].friction))
+        return paths[k].row(tree, s, joints[k].rubs)
 
-    dry = [k for k, j in enumerate(joints) if j.friction]
-    free = [k for k, j in enumerate(joints) if not j.friction]
+    dry = [k for k, j in enumerate(joints) if j.rubs]
+    free = [k for k, j in enumerate(joints) if not j.rubs]
     near: Any = False
     for k in free:
         near = sc.logical_or(near, paths[k].near)

@@ -13,6 +13,7 @@ of users tie to them, which contacts feel as inertia (`propagation.Soft`).
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,17 @@ class Column(NamedTuple):
     body: int
 
 
+class Limb(NamedTuple):
+    """Clusters that follow each other without a branch: columns of their coordinates, and the bodies that these move.
+
+    Bodies are places among those of `Columns`.
+    """
+
+    columns: list[int]
+    coordinates: list[int]
+    bodies: list[int]
+
+
 class Columns:
     """The columns of all coordinates that move any of some bodies."""
 
@@ -47,20 +59,36 @@ class Columns:
         for row, c in zip(self.mask, carriers, strict=False):
             row[:] = [c.get(column.cluster) == column.body for column in self.columns]
 
-    def moving(self, place: Any) -> Array:
-        """For every column, 1 where it moves the body at this place among the bodies, else 0.
+        self.limbs = self._limbs(tree)
+        self.sparse = [k for k, limb in enumerate(self.limbs) if len(limb.bodies) < len(bodies)]
 
-        Bodies that a column moves mostly follow each other; then two comparisons cost less than a table that is read.
-        """
-        out = np.empty(len(self.columns), dtype=object)
-        for k, column in enumerate(self.mask.T):
-            (on,) = np.nonzero(column)
-            if np.array_equal(on, np.arange(on[0], on[0] + len(on))):
-                inside = sc.logical_and(float(on[0]) <= place, place <= float(on[-1]))
-                out[k] = sc.where(inside, 1.0, 0.0)
-            else:
-                out[k] = sc.take(column, place)
+    def _limbs(self, tree: ClusterTree) -> list[Limb]:
+        """The columns by limb; limbs that carry others come before these."""
+        used = {c.cluster for c in self.columns}
+        above: dict[int, int] = {}
+        for k in sorted(used):
+            parent = tree.clusters[k].parent
+            while parent >= 0 and parent not in used:  # what does not move
+                parent = tree.clusters[parent].parent
+            above[k] = parent
+        children, limb = Counter(above.values()), dict[int, int]()
+        for k, parent in above.items():
+            limb[k] = limb[parent] if parent >= 0 and children[parent] == 1 else k
+        out = []
+        for first in dict.fromkeys(limb.values()):
+            columns = [k for k, c in enumerate(self.columns) if limb[c.cluster] == first]
+            (bodies,) = np.nonzero(self.mask[:, columns].any(axis=1))
+            out.append(Limb(columns, sorted({self.columns[k].coordinate for k in columns}), bodies.tolist()))
         return out
+
+    def moving(self, place: Any, columns: list[int]) -> Array:
+        """For some columns, 1 where they move the body at this place among the bodies, else 0."""
+        found = [_is_among(np.flatnonzero(self.mask[:, k]), place, len(self.mask)) for k in columns]
+        return np.array([sc.where(x, 1.0, 0.0) for x in found], dtype=object)
+
+    def carried(self, place: Any, limb: Limb) -> Any:
+        """Whether a limb moves the body at this place among the bodies."""
+        return _is_among(np.array(limb.bodies), place, len(self.mask))
 
     def twists(self, s: SmoothMotion, poses: dict[int, Transform], origin: Array) -> Array:
         """The twist (columns, 6) of every column, in the axes of the world about the origin."""
@@ -79,6 +107,16 @@ class Columns:
                 z, at = softened(s.soft, tree.nv, *row)
                 out[c.coordinate] = z[0], at
         return out
+
+
+def _is_among(on: Array, place: Any, count: int) -> Any:
+    """Whether a place among so many is one of some, in order.
+
+    Mostly these follow each other; then two comparisons cost less than a table that is read.
+    """
+    if len(on) == on[-1] - on[0] + 1:
+        return sc.logical_and(float(on[0]) <= place, place <= float(on[-1]))
+    return sc.take(np.isin(np.arange(count), on).astype(float), place) > 0.5
 
 
 def _carriers(tree: ClusterTree, body: int) -> dict[int, int]:

@@ -8,7 +8,7 @@ if it may touch within the step, however its bodies turn.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,37 +37,44 @@ class Near(NamedTuple):
 
     The key is below zero where they may touch in this step. `missed` is how many pairs were near and had no slot,
     `last` how many of the last kind were near. `waits` says whether pairs without a formula are near that nobody looked
-    at: then the step is none.
+    at: then the step is none. `chosen` are the pairs of every kind that were looked at, and their number.
     """
 
     points: Array
     missed: Any
     last: Any = 0.0
     waits: Any = False
+    chosen: tuple[tuple[Array, Any], ...] = ()
 
 
 def near_points(scene: Scene, poses: list[Transform], speeds: list[Any], h: Any, nearby: float) -> Near:
     """Points of all pairs that may touch within a step; `poses` and `speeds` [m/s] are those of the shapes."""
-    table = np.array([[*pose.p, *pose.R.flat, speed] for pose, speed in zip(poses, speeds, strict=True)], dtype=object)
-    rows: list[Array] = []
     missed: Any = 0.0
-    first, count = 0, 0.0
+    chosen, count = list[tuple[Array, Any]](), 0.0
     for group in scene.classes:
         keys = [nearness(scene.shapes, poses, speeds, pair, h, nearby) for pair in group.pairs]
         slots = min(len(keys), scene.room.pairs)
-        chosen, count = sc.nearest(keys, slots)
+        own, count = sc.nearest(keys, slots)
         if slots < len(keys):
             missed = missed + sc.maximum(count - float(slots), 0.0)
-        body, keys_at = (
-            _looked_at(group, scene.shapes, first, nearby),
-            range(0, POINT * FORMULAS[group.kinds].points, POINT),
-        )
-        _, found = sc.scan(
-            body, [], chosen.reshape(-1, 1), [table.ravel(), [h]], sc.minimum(count, float(slots)), 1, keys_at
-        )
+        chosen.append((own, sc.minimum(count, float(slots))))
+    points = looked_at(scene, chosen, poses, speeds, h, nearby)
+    return Near(points, missed, count, chosen=tuple(chosen))
+
+
+def looked_at(
+    scene: Scene, chosen: Sequence[tuple[Array, Any]], poses: list[Transform], speeds: list[Any], h: Any, nearby: float
+) -> Array:
+    """Points of chosen pairs of every kind, a row each."""
+    table = np.array([[*pose.p, *pose.R.flat, speed] for pose, speed in zip(poses, speeds, strict=True)], dtype=object)
+    rows, first = list[Array](), 0
+    for group, (own, count) in zip(scene.classes, chosen, strict=True):
+        body = _looked_at(group, scene.shapes, first, nearby)
+        keys_at = range(0, POINT * FORMULAS[group.kinds].points, POINT)
+        _, found = sc.scan(body, [], own.reshape(-1, 1), [table.ravel(), [h]], count, 1, keys_at)
         rows.append(found.reshape(-1, POINT))
-        first += len(keys)
-    return Near(np.concatenate(rows) if rows else np.empty((0, POINT)), missed, count)
+        first += len(group.pairs)
+    return np.concatenate(rows) if rows else np.empty((0, POINT))
 
 
 def nearness(

@@ -15,24 +15,33 @@ from typing import Any
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.algorithms.trees.kinematics import Motion
 from kinloop.clusters import ClusterTree
 from kinloop.model import Topology
 from kinloop.scalar import Array
 from kinloop.sim.contact.candidates import Party
-from kinloop.sim.contact.contact_block import Mobility
-from kinloop.sim.contact.contact_frame import ContactMotion, Measured, Tables, in_world, measured, torque
-from kinloop.sim.contact.impact import JAMMED, Contact, Hit, ended, harmless
+from kinloop.sim.contact.contact_frame import (
+    ContactMotion,
+    Measured,
+    Tables,
+    body_velocities,
+    in_world,
+    measured,
+    torque,
+)
+from kinloop.sim.contact.impact import Contact, Hit, ended, harmless
 from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, split_rows
 from kinloop.sim.contact.moving_columns import Columns
-from kinloop.sim.contact.near_pairs import NEARBY, Near, near_points
+from kinloop.sim.contact.near_pairs import NEARBY, Near, looked_at, near_points
 from kinloop.sim.contact.propagation import response
 from kinloop.sim.contact.restitution import Bounce, rebound
 from kinloop.sim.contact.row_steps import ContactPlan, ContactRow, Packer
 from kinloop.sim.contact.scene import Scene
-from kinloop.sim.contact.scene_shapes import Shape
 from kinloop.sim.contact.searched_pairs import SearchedPairs
+from kinloop.sim.contact.shape_poses import poses_of, shape_motion
 from kinloop.sim.contact.slot_solver import USUAL, Found, Slots, solve_slots
+from kinloop.sim.contact.small_steps import JAMMED
+from kinloop.sim.contact.sparse_rows import Part
+from kinloop.sim.contact.start_geometry import Start, between_single, lever_shifts, single_bodies
 from kinloop.sim.contact.touch import gravity_of, lowest_rate
 from kinloop.sim.contact.turning_friction import TurningPlan, TurningRow
 from kinloop.sim.smooth_motion import SmoothMotion
@@ -62,8 +71,11 @@ class PairContact(Contact):
         self.handed = self.slots * (PLACE + self.rows)
         self.bodies = tuple(sorted({s.body for s in scene.shapes if s.body >= 0}))
         self.columns = Columns(tree, self.bodies)
-        self.search = SearchedPairs(scene, usual) if scene.searched else None
+        free = between_single(tree, scene)
+        self.search = SearchedPairs(scene, usual, free[-len(scene.searched) :]) if scene.searched else None
         self.searched: Array | None = None
+        self.flies = any(free)
+        self.start: Start | None = None
 
     @property
     def inputs(self) -> dict[str, int]:
@@ -74,6 +86,11 @@ class PairContact(Contact):
         """The same with what the search for a step found, as that input has it."""
         out = copy(self)
         out.searched = searched
+        return out
+
+    def begun(self, q: Array, qd: Array) -> PairContact:
+        out = copy(self) if self.flies else self
+        out.start = Start(q, qd) if self.flies else None
         return out
 
     @property
@@ -117,7 +134,7 @@ class PairContact(Contact):
         paths = [p.allowing_rest(jammed) for p in joint_paths(self.joints, tree, s, q, v, v_free, drift, h)]
         found, stops = self._solve(tree, s, slots, paths, memory[self.handed : -1], count > 0.0)
         vain = found.residual > JAMMED
-        power, presses, forces, begin = self._read(tree.nv, rows, slots, found, count)
+        power, presses, impulses = self._read(tree.nv, rows, slots, found, count)
         change = response(tree, s.kin, s.art, found.w, s.soft)
         factor = rebound(tree, s, q, v + bounce.when * (v_free - v), change, found.w, bounce)
         for path, stop in zip(paths, stops, strict=True):
@@ -126,35 +143,64 @@ class PairContact(Contact):
         flying = sc.logical_not(presses)
         for p in paths:
             flying = sc.logical_and(flying, p.inside)
-        kept = self._handed_on(begin, rows, stops, vain, sc.logical_and(jammed, carry[2]))
-        records = self._records(tree.nv, rows, count, factor * forces, [factor * x for x in stops], found, near, h)
-        return ended(tree, v, v_free, drift, factor * change, bounce, flying, kept, records, h, True)
+        still = sc.logical_or(found.rests, sc.logical_and(jammed, carry[2]))
+        told, pressing = self._told(rows, impulses, count, factor, vain, h)
+        kept = [*told[:, -self.rows - PLACE :].flat, *(sc.where(vain, 0.0, x) for x in stops)]
+        kept.append(sc.where(sc.logical_or(vain, still), 1.0, 0.0))
+        records = self._records(tree.nv, rows, count, told, [factor * x for x in stops], found, near)
+        records["pressing"] = pressing
+        return ended(tree, v, v_free, drift, factor * change, bounce, flying, np.array(kept), records, h, True)
 
     def filled_slots(
         self, tree: ClusterTree, s: SmoothMotion, v: Array, v_free: Array, drift: Array, memory: Array, h: Any
     ) -> tuple[Any, Array, Any, Near]:
         """What `Tables.contact` carried and left of every slot, how many slots are filled, and what was near."""
-        tables, near = self._tables(tree, s, v, v_free, drift, memory, h)
+        motion = ContactMotion(v, v_free, drift, h)
+        poses = poses_of(tree, s.kin, {c.body for c in self.columns.columns} | set(self.bodies))
+        near = self._near(poses, s, h)
         chosen, count = sc.nearest(list(near.points[:, 0]), self.slots)
         near = near._replace(missed=near.missed + sc.maximum(count - float(self.slots), 0.0))
         count = sc.minimum(count, float(self.slots))
-        carry, rows = sc.scan(
-            tables.contact, [False, 1.0, False], chosen.reshape(-1, 1), tables.groups, count, USUAL, range(-5, 0)
-        )
-        return carry, rows, count, near
+        before = np.asarray(memory[: self.handed]).reshape(self.slots, -1)
+        tables = Tables(tree, s, self.scene, self.bodies, self.columns, poses, motion, near.points, before)
+        nothing: Any = [False, 1.0, False]
+        table, first = chosen.reshape(-1, 1), nothing
+        if self.start is not None:
+            if self.scene.options.restitution:
+                first, _ = sc.scan(tables.touch, nothing, table, tables.groups, count, USUAL)
+            tables = self._from_start(tree, s, tables, poses, near, first)
+        carry, rows = sc.scan(tables.contact, nothing, table, tables.groups, count, USUAL, range(-5, 0))
+        return (carry if first is nothing else [*first[:2], carry[2]]), rows, count, near
 
-    def _tables(
-        self, tree: ClusterTree, s: SmoothMotion, v: Array, v_free: Array, drift: Array, memory: Array, h: Any
-    ) -> tuple[Tables, Near]:
-        """What all contacts share, and the points that are near."""
-        poses = _poses(tree, s.kin, {c.body for c in self.columns.columns} | set(self.bodies))
+    def _near(self, poses: dict[int, Transform], s: SmoothMotion, h: Any) -> Near:
+        """The points that are near."""
         moving = shape_motion(self.scene.shapes, poses, s.kin)
         near = near_points(self.scene, *moving, h, NEARBY)
         if self.searched is not None and self.search is not None:
             near = self.search.added(near, self.searched, self.search.is_near(*moving, h))
-        before = np.asarray(memory[: self.handed]).reshape(self.slots, -1)
-        motion = ContactMotion(v, v_free, drift, h)
-        return Tables(tree, s, self.scene, self.bodies, self.columns, poses, motion, near.points, before), near
+        return near
+
+    def _from_start(
+        self, tree: ClusterTree, s: SmoothMotion, tables: Tables, middle: dict[int, Transform], near: Near, first: Any
+    ) -> Tables:
+        """The same with single bodies where they are when the step begins, or at the first touch if something hits."""
+        assert self.start is not None, "a step begins"
+        hit, when, h = first[0], first[1], tables.motion.h
+        when = 0.0 if hit is False else sc.where(hit, when, 0.0)
+        poses = self.start.poses(
+            tree, [i for i in single_bodies(tree) if i in middle], when * h if hit is not False else 0.0
+        )
+        points = looked_at(self.scene, near.chosen, *shape_motion(self.scene.shapes, middle | poses, s.kin), h, NEARBY)
+        if self.search is not None and len(near.points) > len(points):
+            assert self.searched is not None, "more points are those that were searched for"
+            points = np.concatenate([points, self.search.begun(self.searched, when)])
+        given = {
+            "shifts": lever_shifts(tree, self.bodies, poses, middle),
+            "velocities": body_velocities(tree, s, self.bodies, middle, tables.motion.v, tables.origin),
+            "others": points,
+            "when": np.array([when]),
+        }
+        return tables.with_start(between_single(tree, self.scene), given)
 
     def first_hit(self, carry: Any) -> Bounce:
         """Restitution in force, by whether something hits and when first."""
@@ -173,25 +219,26 @@ class PairContact(Contact):
             hits = Bounce(0.0, shared[2], shared[3]) if bounce.hit is not False else bounce
             bound = hits.bound(lowest_rate(gravity, m.gap, shared[1]), m.gap, m.before, m.after, shared[1])
             bound = sc.where(shared[0], sc.minimum(bound, 0.0), bound)
-            pack = Packer()
+            pack = Packer(row)
             plan = self._plan(m, hits.at(m.before, m.after), bound, pack)
             plans.append(plan)
             x = plan.begin(m.start)
-            w, energy = np.array(carry[:-1]) + x @ m.z, carry[-1] + plan.energy(x)
+            w, energy = plan.pushed(np.array(carry[:-1]), x), carry[-1] + plan.energy(x)
             return [*w, energy], [*pack.values, *x]
 
         shared = jammed, h, bounce.when, bounce.hit
         end, table = sc.scan(body, [0.0] * (n + 1), rows, shared, count, USUAL, range(-self.rows, 0))
-        return Slots(plans[-1], table, count, table[:, -self.rows :], end[:-1], end[-1])
+        return Slots(plans[-1], rows, table, count, table[:, -self.rows :], end[:-1], end[-1])
 
     def _plan(self, m: Measured, u: Array, bound: Any, pack: Packer) -> ContactPlan:
         """The step of a contact with velocities u along its rows."""
-        z, at = m.z[:3], list(range(m.z.shape[1]))
+        at, limbs = list(range(m.z.shape[1])), self.columns
+        coordinates = [limbs.limbs[k].coordinates for k in limbs.sparse]
+        sparse = tuple(Part(x, absent) for x, absent in zip(coordinates, m.absent, strict=True))
         if self.rows == 3:
-            return ContactPlan(ContactRow(z, at, u, bound, m.friction[0]), pack)
+            return ContactPlan(ContactRow(m.z, at, u, bound, m.friction[0], sparse=sparse), pack)
         mu, limits = m.friction[0], m.friction[1:]
-        row = TurningRow(z, at, u[:3], bound, mu, turn_z=m.z[3:], turn_u=u[3:], limits=limits)
-        return TurningPlan(row, pack)
+        return TurningPlan(TurningRow(m.z, at, u, bound, mu, sparse=sparse, limits=limits), pack)
 
     def _solve(
         self, tree: ClusterTree, s: SmoothMotion, slots: Slots, paths: list[JointPath], start: Array, touching: Any
@@ -201,34 +248,47 @@ class PairContact(Contact):
         found = solve_slots(slots, rows.dry, rows.start, rows.stops, self.rounds, True if rows.dry else touching)
         return found, rows.in_order(found)
 
-    def _read(self, n: int, rows: Array, slots: Slots, found: Found, count: Any) -> tuple[Any, Any, Array, Array]:
-        """Power at free velocities, whether something presses, impulses in the world: the smallest, and as found.
+    def _read(self, n: int, rows: Array, slots: Slots, found: Found, count: Any) -> tuple[Any, Any, Array]:
+        """Power at free velocities, whether something presses, impulses in the world: the smallest, then as found.
 
-        The smallest are forces and, where there are any, torques.
+        The smallest are forces and, where there are any, torques. Of empty slots nothing is said.
         """
         plan = slots.plan
         assert plan is not None, "rows of a table have a plan"
 
         def body(carry: Any, row: Any, shared: Any) -> tuple[Any, Any]:
             own = rows.shape[1]
-            m, given, x = measured(row[:own], n, self.rows), row[own : -self.rows], np.array(row[-self.rows :])
-            least = [*(m.axes @ Mobility.of(m.z[:3]).shared(x[:3], m.friction[0]))]
+            m, given, x = measured(row[:own], n, self.rows), row[: -self.rows], np.array(row[-self.rows :])
+            least = [*(m.axes @ plan.smallest(x[:3], given))]
             least += [*torque(m.axes, x)] if self.rows > 3 else []
             power = carry[0] + plan.power(x, given)
             return [power, sc.logical_or(carry[1], x[0] > 0.0)], [*least, *in_world(m.axes, x)]
 
         tables = [rows, slots.table, found.contacts]
-        (power, presses), left = sc.scan(body, [0.0, False], tables, (), count, USUAL)
-        return power, presses, left[:, : -self.rows], left[:, -self.rows :]
+        (power, presses), left = sc.scan(body, [0.0, False], tables, (), count, USUAL, ())
+        return power, presses, left
 
-    def _handed_on(self, begin: Array, rows: Array, stops: list[Any], vain: Any, still: Any) -> Array:
-        """What the next step begins with: these impulses and whose they are, unless the solver looked in vain."""
-        named = np.concatenate([rows[:, -5:-2], rows[:, -1:], begin], axis=1)
-        kept = [sc.where(vain, 0.0, x) for x in (*named.flat, *stops)]
-        return np.array([*kept, sc.where(sc.logical_or(vain, still), 1.0, 0.0)], dtype=object)
+    def _told(self, rows: Array, impulses: Array, count: Any, factor: Any, vain: Any, h: Any) -> tuple[Array, Array]:
+        """Of all slots forces, and what the next step begins with: whose impulses these are, unless found in vain.
+
+        And the sum of all forces, and how deep the deepest contact is.
+        """
+
+        def body(carry: Any, row: Any, shared: Any) -> tuple[Any, Any]:
+            factor, vain, per_step = shared
+            x, gap, named = row[own - 5 : own - 2], row[own - 2], row[own - 1]
+            forces = (factor * np.array(row[own : own + least])) * per_step
+            kept = [sc.where(vain, 0.0, y) for y in (*x, named, *row[own + least :])]
+            pressing = [a + b for a, b in zip(carry[:3], forces[:3], strict=True)]
+            return [*pressing, sc.maximum(carry[3], -gap)], [*forces, *kept]
+
+        own, least = rows.shape[1], impulses.shape[1] - self.rows
+        shared = factor, vain, 1.0 / h
+        pressing, told = sc.scan(body, [0.0, 0.0, 0.0, -EMPTY], [rows, impulses], shared, count, USUAL)
+        return told, np.array(pressing)
 
     def _records(
-        self, n: int, rows: Array, count: Any, impulses: Array, stops: list[Any], found: Found, near: Near, h: Any
+        self, n: int, rows: Array, count: Any, told: Array, stops: list[Any], found: Found, near: Near
     ) -> dict[str, Any]:
         """What can be recorded of all slots: the force on the first body of a pair, where, the gap, and which pair."""
         there = [float(k) < count for k in range(self.slots)]
@@ -238,7 +298,7 @@ class PairContact(Contact):
             name: np.array([sc.where(t, x, empty[name]) for t, x in zip(there, values, strict=True)])
             for name, values in named.items()
         }
-        forces, points = impulses * (1.0 / h), rows[:, -5:-2]
+        forces, points = told[:, : -self.rows - PLACE], rows[:, -5:-2]
         touching = [
             [*x, *(sc.where(t, y, 0.0) for y in measured(row, n, self.rows).axes[:, 0]), *f, pair]
             for x, row, f, t, pair in zip(points, rows, forces, there, out["contact_pair"], strict=True)
@@ -254,40 +314,3 @@ class PairContact(Contact):
             "missed": np.array([near.missed]),
             "waits": near.waits,
         }
-
-
-def shape_motion(
-    shapes: Sequence[Shape], poses: dict[int, Transform], kin: Motion
-) -> tuple[list[Transform], list[Any]]:
-    """Poses of shapes in the world, and how fast they move [m/s] at most; `poses` are those of bodies."""
-    out, speeds, at = [], [], _speeds(kin, poses)
-    for shape in shapes:
-        out.append(poses[shape.body].then(shape.placement) if shape.body >= 0 else shape.placement)
-        reach = float(np.linalg.norm(shape.placement.p)) + shape.bound
-        speeds.append(at[shape.body][0] + reach * at[shape.body][1] if shape.body >= 0 else 0.0)
-    return out, speeds
-
-
-def searched_shapes(contact: PairContact, tree: ClusterTree, kin: Motion) -> Array:
-    """Where shapes are that take part in searches, a row each: position, rotation, speed."""
-    assert contact.search is not None, "nothing is searched for"
-    shapes = contact.search.shapes
-    poses = _poses(tree, kin, {s.body for s in shapes if s.body >= 0})
-    found = zip(*shape_motion(shapes, poses, kin), strict=True)
-    return np.array([[*pose.p, *pose.R.flat, speed] for pose, speed in found], dtype=object)
-
-
-def _poses(tree: ClusterTree, kin: Motion, bodies: set[int]) -> dict[int, Transform]:
-    """Poses in the world of some bodies and of all that carry them."""
-    poses: dict[int, Transform] = {}
-    for b in sorted(bodies):
-        for i in tree.top.support(b):
-            if i not in poses:
-                parent = tree.top.parent[i]
-                poses[i] = kin.T[i] if parent < 0 else poses[parent].then(kin.T[i])
-    return poses
-
-
-def _speeds(kin: Motion, poses: dict[int, Transform]) -> dict[int, tuple[Any, Any]]:
-    """How fast the origins of bodies move [m/s], and how fast they turn [rad/s]."""
-    return {i: (sc.sqrt(kin.v[i][3:] @ kin.v[i][3:]), sc.sqrt(kin.v[i][:3] @ kin.v[i][:3])) for i in poses}

@@ -6,15 +6,17 @@ steps.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.scalar import Array
-from kinloop.sim.contact.contact_block import TINY, Mobility
+from kinloop.sim.contact.contact_block import TINY, Mobility, smallest
+from kinloop.sim.contact.sparse_rows import Part, moved, products, pushed, velocities
 
 JAM = 0.1
 """Where friction presses a contact together about as fast as it slides, its impulse would grow beyond measure: it grows
@@ -26,7 +28,7 @@ class ContactRow:
     """Three rows (normal, two tangents) of a contact: z (3, n) over the joint velocities `at`, free velocity u (3,).
 
     The normal velocity must not fall below b. `floats` says that the contact can move in all directions, as all of a
-    robot with a free base can.
+    robot with a free base can. `sparse` are parts of z that may be absent, the others never are.
     """
 
     z: Array
@@ -35,16 +37,31 @@ class ContactRow:
     b: Any
     friction: Any
     floats: bool = False
+    sparse: tuple[Part, ...] = ()
+
+    def parts(self, absent: Any) -> list[Part]:
+        """The parts of z, with these signs that those of `sparse` are absent."""
+        some = {k for part in self.sparse for k in part.at}
+        always = Part([k for k in range(len(self.at)) if k not in some])
+        return [*(part._replace(absent=x) for part, x in zip(self.sparse, absent, strict=True)), always]
+
+    @cached_property
+    def A(self) -> Array:
+        """z z^T."""
+        return products(self.parts([part.absent for part in self.sparse]), self.z)
 
     @cached_property
     def mobility(self) -> Mobility:
         """How this contact can move."""
-        return Mobility.of(self.z, self.floats)
+        return Mobility.by_block(self.A[:3, :3], self.floats)
 
 
 @dataclass
 class JointRow:
-    """One row of a joint: its velocity u stays within [low, high], resisted by an impulse of at most `dry`."""
+    """One row of a joint: its velocity u stays within [low, high], resisted by an impulse of at most `dry`.
+
+    Where it is `soft`, that holds for u and `soft` times its impulse together, as for a spring with a damper.
+    """
 
     z: Array
     at: list[int]
@@ -53,30 +70,35 @@ class JointRow:
     high: Any
     dry: Any
     rubs: bool
+    soft: Any = 0.0
+
+    @property
+    def own(self) -> Any:
+        """How its velocity changes with its own impulse."""
+        return self.z @ self.z if self.is_stiff else self.z @ self.z + self.soft
+
+    @property
+    def is_stiff(self) -> bool:
+        return isinstance(self.soft, float) and self.soft == 0.0
 
 
 class Packer:
-    """Values in one vector for a rolled loop, and back."""
+    """Values in one vector for a rolled loop, and back; the vector begins with the values `there`."""
 
-    def __init__(self) -> None:
+    def __init__(self, there: Any = ()) -> None:
         self.values: list[Any] = []
+        self._there = list(there)
+        self._places = {id(x): k for k, x in enumerate(self._there)}
 
     def add(self, x: Any) -> slice:
+        """Where x is in the vector: among the values that are there already, or behind them."""
         flat = np.asarray(x, dtype=object).ravel()
-        start = len(self.values)
-        self.values += list(flat)
-        return slice(start, len(self.values))
-
-
-def moved(u: Any, z: Any, w: Any) -> Any:
-    """u + z w, as two sums side by side that end with the joints next to the world.
-
-    Those joints are moved by every row, so rows wait for each other there.
-    """
-    sums = [u, 0.0]
-    for k, (a, b) in enumerate(zip(z[::-1], w[::-1], strict=True)):
-        sums[k % 2] = sums[k % 2] + a * b
-    return sums[0] + sums[1]
+        start = self._places.get(id(flat[0]), len(self._there)) if len(flat) else 0
+        same = self._there[start : start + len(flat)]
+        if len(same) < len(flat) or any(a is not b for a, b in zip(flat, same, strict=True)):
+            start = len(self._there) + len(self.values)
+            self.values += list(flat)
+        return slice(start, start + len(flat))
 
 
 class ContactPlan:
@@ -91,6 +113,7 @@ class ContactPlan:
         self.free = pack.add([] if self.moves.regular is True else [free[0, 0], free[0, 1], free[1, 1]])
         self.cross = pack.add([A[0, 0], A[1, 0], A[2, 0], self.moves.steep])
         self.rough = pack.add([row.friction] if isinstance(row.friction, sc.Symbol) else [])
+        self.absent = pack.add([part.absent for part in row.sparse])
 
     def friction(self, given: Any) -> Any:
         """The coefficient of friction, a number or one of the given values."""
@@ -100,6 +123,10 @@ class ContactPlan:
         """An impulse to begin with: x without what has no say in the motion."""
         return np.array([sc.where(self.moves.gain > 0.0, x[0], 0.0), *(self.moves.free @ x[1:])])
 
+    def pushed(self, w: Array, x: Array) -> Array:
+        """w with the impulse x added."""
+        return pushed(self.row.parts([part.absent for part in self.row.sparse]), w, self.row.z, x)
+
     def energy(self, x: Array) -> Any:
         """What the impulse x does at the free velocity beyond lifting the point as it should be lifted [J]."""
         return x @ self.row.u - x[0] * sc.maximum(self.row.b, 0.0)
@@ -108,10 +135,46 @@ class ContactPlan:
         """What the impulse x does at the free velocity [J]."""
         return x @ np.array(given[self.u])
 
+    def smallest(self, x: Array, given: Any) -> Array:
+        """The impulse x as the smallest one in its cone that has the same effect (`Mobility.shared`)."""
+        if self.moves.regular is True:
+            return x
+        f11, f12, f22 = given[self.free]
+        a = given[self.gains][0] * np.array(given[self.cross][1:3])
+        return smallest(x, self.friction(given), a, np.array([[f11, f12], [f12, f22]]))
+
+    def lift(self, given: Any) -> Any:
+        """How fast it is to be lifted [m/s]."""
+        return given[self.b][0]
+
     def relax(self, w: Array, x: Array, given: Any, change: Any) -> tuple[Array, Array, Any]:
         """w, impulse and largest change after solving this contact's rows with all others held."""
-        z = np.array(given[self.z]).reshape(3, len(self.at))
-        u = np.array([moved(a, row, w[self.at]) for a, row in zip(given[self.u], z, strict=True)])
+        return self._solved(w, x, given, change, self._exact_step)
+
+    def approach(self, w: Array, x: Array, given: Any, change: Any, rests: Any = False) -> tuple[Array, Array, Any]:
+        """w, impulse and largest change after a small step (3) of this contact with all others held.
+
+        Where it `rests`, nothing lifts it: it only goes no deeper.
+        """
+        return self._solved(w, x, given, change, partial(self._small_step, rests=rests))
+
+    def _solved(
+        self, w: Array, x: Array, given: Any, change: Any, step: Callable[..., tuple[Array, list[Any]]]
+    ) -> tuple[Array, Array, Any]:
+        """w, impulse and largest change after a step with all others held."""
+        z, parts = np.array(given[self.z]).reshape(-1, len(self.at)), self.row.parts(given[self.absent])
+        new, changes = self._stepped(velocities(parts, given[self.u], z, w[self.at]), x, given, step)
+        w = w.copy()
+        w[self.at] = pushed(parts, w[self.at], z, new - x)
+        return w, new, sc.largest(changes, change)
+
+    def _stepped(
+        self, u: Array, x: Array, given: Any, step: Callable[..., tuple[Array, list[Any]]]
+    ) -> tuple[Array, list[Any]]:
+        """The impulse after a step from x, with velocities u there, and how much it changes velocities."""
+        return step(u, x, given)
+
+    def _exact_step(self, u: Array, x: Array, given: Any) -> tuple[Array, list[Any]]:
         b, mu = given[self.b][0], self.friction(given)
         xx, xy, xz, yy, yz, zz = given[self.inverse]
         gain_n, gain_t = given[self.gains]
@@ -141,30 +204,23 @@ class ContactPlan:
         ]  # fmt: skip
         new = np.array([sc.usually(sc.where(inside, a, c)) for a, c in zip(stick, slide, strict=True)])
         step = new - x
-        w = w.copy()
-        w[self.at] = w[self.at] + z.T @ step
-        change = sc.largest([A_nn * step[0], steep * step[1], steep * step[2]], change)
-        return w, new, change
+        return new, [A_nn * step[0], steep * step[1], steep * step[2]]
 
-    def approach(self, w: Array, x: Array, given: Any, change: Any) -> tuple[Array, Array, Any]:
-        """w, impulse and largest change after a small step (3) of this contact with all others held."""
-        mu = self.friction(given)
-        z, (A_nn, _, _, steep) = np.array(given[self.z]).reshape(3, len(self.at)), given[self.cross]
-        u = np.array([moved(a, row, w[self.at]) for a, row in zip(given[self.u], z, strict=True)])
+    def _small_step(self, u: Array, x: Array, given: Any, rests: Any = False) -> tuple[Array, list[Any]]:
+        b, mu, (A_nn, _, _, steep) = given[self.b][0], self.friction(given), given[self.cross]
+        b = b if rests is False else sc.where(rests, sc.minimum(b, 0.0), b)
         slip = self._free(u[1:], given)
         far = A_nn + steep
         gain = 1.0 / (far + TINY)
-        n = x[0] - gain * (u[0] - given[self.b][0] + mu * sc.sqrt(slip @ slip))
+        n = x[0] - gain * (u[0] - b + mu * sc.sqrt(slip @ slip))
         t = x[1:] - gain * slip
         length = sc.sqrt(t @ t)
         inside, apart = length <= mu * n, mu * length <= -n
         on_cone = sc.where(apart, 0.0, (n + mu * length) * (1.0 / (1.0 + mu * mu)))
         pull = sc.where(inside, 1.0, mu * on_cone / (length + TINY))
         moves = sc.where(given[self.gains][0] > 0.0, 1.0, 0.0)
-        step = moves * np.array([sc.where(inside, n, on_cone), *(pull * t)]) - x
-        w = w.copy()
-        w[self.at] = w[self.at] + z.T @ step
-        return w, x + step, sc.largest([far * y for y in step], change)
+        new = moves * np.array([sc.where(inside, n, on_cone), *(pull * t)])
+        return new, [far * y for y in new - x]
 
     def _free(self, slip: Any, given: Any) -> Any:
         """The part of a slip in which friction has a say."""
@@ -179,21 +235,35 @@ class JointPlan:
 
     def __init__(self, row: JointRow, pack: Packer) -> None:
         self.row, self.at = row, row.at
-        A = row.z @ row.z
+        A = row.own
         inverse = sc.where(A > 0.0, 1.0 / (A + TINY), 0.0)
         self.z, self.u = pack.add(row.z), pack.add([row.u, A, inverse])
         self.stops = pack.add([row.low * inverse, row.high * inverse, row.dry])
+        self.soft = pack.add([] if row.is_stiff else [row.soft])
 
     def energy(self, x: Any) -> Any:
         """What the impulse x does at the free velocity beyond bringing the joint back from beyond its stops [J]."""
         row = self.row
         return x * (row.u - sc.minimum(sc.maximum(0.0, row.low), row.high))
 
-    def relax(self, w: Array, x: Any, given: Any, change: Any) -> tuple[Array, Any, Any]:
-        """w, impulse and largest change after solving this joint's row with all others held."""
+    def lift(self, given: Any) -> Any:
+        """How fast it is to be brought back from beyond its stops [rad/s, m/s]."""
+        if not self.row.is_stiff:
+            return 0.0
+        return given[self.u][1] * sc.maximum(given[self.stops][0], -given[self.stops][1])
+
+    def relax(self, w: Array, x: Any, given: Any, change: Any, rests: Any = False) -> tuple[Array, Any, Any]:
+        """w, impulse and largest change after solving this joint's row with all others held.
+
+        Where it `rests`, nothing brings it back from beyond its stops: it only goes no further.
+        """
         z, (u, A, inverse) = np.array(given[self.z]), given[self.u]
         low, high, dry = given[self.stops]
-        still = x - inverse * moved(u, z, w[self.at])  # brings the joint to rest, and the stops are this far from it
+        if rests is not False and self.row.is_stiff:
+            low, high = sc.where(rests, sc.minimum(low, 0.0), low), sc.where(rests, sc.maximum(high, 0.0), high)
+        u = moved(u, z, w[self.at])
+        u = u if self.row.is_stiff else u + given[self.soft][0] * x
+        still = x - inverse * u  # brings the joint to rest, and the stops are this far from it
         held = sc.usually(sc.minimum(sc.usually(sc.maximum(still, -dry)), dry)) if self.row.rubs else 0.0
         new = sc.usually(sc.minimum(sc.usually(sc.maximum(held, low + still)), high + still))
         w = w.copy()

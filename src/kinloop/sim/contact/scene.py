@@ -192,7 +192,7 @@ def _allowed(robot: Robot, shapes: list[Shape], options: Collisions) -> list[Tou
                 continue
             own = listed.get(frozenset((a.name, b.name)))
             if own is not None:
-                out.append(_touching(j, i, _coefficients(own), own.condim, own.margin - own.gap))
+                out.append(_touching(j, i, _coefficients(own), own.condim, own.margin))
                 continue
             x, y = a.surface, b.surface
             carried = min(one, other) >= 0 and (under_one == other or under_other == one)
@@ -241,7 +241,7 @@ def _combined(i: int, j: int, a: Surface, b: Surface) -> Touching:
         friction, condim = one.friction, one.condim
     else:
         friction, condim = tuple(map(max, zip(a.friction, b.friction, strict=True))), max(a.condim, b.condim)
-    return _touching(i, j, friction, condim, max(a.margin, b.margin) - max(a.gap, b.gap))
+    return _touching(i, j, friction, condim, a.margin + b.margin)
 
 
 def _touching(i: int, j: int, friction: tuple[float, ...], condim: int, margin: float) -> Touching:

@@ -25,6 +25,7 @@ from kinloop.sim.contact.scene_shapes import Shape
 from kinloop.sim.contact.shapes.convex import ConvexShape, coal_module
 from kinloop.sim.contact.shapes.convex_pairs import ConvexPairs
 from kinloop.sim.contact.shapes.over_fields import Field
+from kinloop.sim.contact.shapes.proximity import Proximity
 from kinloop.spatial import Transform
 
 AT_ONCE = 256
@@ -32,9 +33,12 @@ AT_ONCE = 256
 
 
 class SearchedPairs:
-    """The searched pairs of a scene; `usual` are poses of all its shapes at configurations that the model names."""
+    """The searched pairs of a scene; `usual` are poses of all its shapes at configurations that the model names.
 
-    def __init__(self, scene: Scene, usual: Sequence[list[Transform]] = ()) -> None:
+    `free` says of every pair whether its bodies push each other where they are at the beginning of a step.
+    """
+
+    def __init__(self, scene: Scene, usual: Sequence[list[Transform]] = (), free: Sequence[bool] = ()) -> None:
         self.slots, pairs = scene.room.contacts, scene.searched
         try:
             coal_module()
@@ -46,18 +50,33 @@ class SearchedPairs:
         self.pairs = ConvexPairs([_convex(s, known) for s in self.shapes], [(place[x.a], place[x.b]) for x in pairs])
         self.partings = find_partings(self.pairs, [[poses[k] for k in used] for poses in usual])
         self.margins = np.array([x.margin for x in pairs])
-        self.first = len(scene.pairs) - len(pairs)
+        self.first, self.free = len(scene.pairs) - len(pairs), tuple(free) if any(free) else (False,) * len(pairs)
 
     @property
     def size(self) -> int:
-        """Numbers that a step is told: its points, how many there was no room for, and 1 if there was a search."""
-        return POINT * self.slots + 2
+        """Numbers that a step is told: its points, how many there was no room for, and 1 if there was a search.
+
+        Where some are free, after the points their places and normals at the beginning of the step.
+        """
+        return (POINT + 6 * any(self.free)) * self.slots + 2
 
     def nothing(self, rows: int) -> Array:
         """What steps are told (rows, size) where there was no search."""
         out = np.zeros((rows, self.size))
-        out[:, 0:-2:POINT] = 1.0
+        out[:, 0 : POINT * self.slots : POINT] = 1.0
         return out
+
+    def begun(self, told: Array, when: Any) -> Array:
+        """The points as rows of `near_pairs` where bodies are at the part `when` of a step; without normals if unknown.
+
+        Known are those of the beginning.
+        """
+        rows = np.zeros((self.slots, POINT), dtype=object)
+        if any(self.free):
+            starts = np.asarray(told[POINT * self.slots : -2]).reshape(-1, 6)
+            rows[:, 2:5] = starts[:, :3]
+            rows[:, 5:8] = [[sc.where(when <= 0.0, x, 0.0) for x in n] for n in starts[:, 3:]]
+        return rows
 
     def is_near(self, poses: list[Transform], speeds: list[Any], h: Any) -> Any:
         """Whether boxes of a pair are near and no plane parts it; `poses` and `speeds` [m/s] are of all shapes."""
@@ -86,20 +105,23 @@ class SearchedPairs:
         In a loop, so that all points lie side by side without being copied; it waits for those with a formula.
         """
         count = sc.where(close, float(self.slots), sc.minimum(near.last, 0.0))
-        table = np.asarray(told[:-2]).reshape(-1, POINT)
+        table = np.asarray(told[: POINT * self.slots]).reshape(-1, POINT)
         _, points = sc.scan(lambda carry, row, shared: ([], list(row)), [], table, (), count, 1, [0])
         missed, waits = near.missed + sc.where(close, told[-2], 0.0), sc.logical_and(close, told[-1] <= 0.0)
-        return Near(np.concatenate([near.points, points]), missed, near.last, waits)
+        return Near(np.concatenate([near.points, points]), missed, near.last, waits, near.chosen)
 
     def points(self, shapes: Array, h: float, wanted: Array) -> Array:
-        """What the next step of length h is told (B, size); shapes (B, shapes, 13) as `searched_shapes` has them.
+        """What the next step of length h is told (B, size); shapes (B, shapes, 25) as `searched_shapes` has them.
 
         Rows that are not `wanted` (B,) are not looked at.
         """
         if len(shapes) > AT_ONCE:
             parts = (slice(k, k + AT_ONCE) for k in range(0, len(shapes), AT_ONCE))
             return np.concatenate([self.points(shapes[k], h, wanted[k]) for k in parts])
-        p, R, speed = shapes[..., :3], shapes[..., 3:12].reshape(*shapes.shape[:2], 3, 3), shapes[..., 12]
+        speed = shapes[..., 24]
+        (p, R), (p_0, R_0) = (
+            (x[..., :3], x[..., 3:].reshape(*x.shape[:2], 3, 3)) for x in (shapes[..., :12], shapes[..., 12:24])
+        )
         i, j = self.pairs.pairs.T
         reach = h * (NEARBY + speed[:, i] + speed[:, j]) + self.margins
         near = self.pairs.near(R, p, reach) & (wanted & np.isfinite(shapes).all(axis=(1, 2)))[:, None]
@@ -112,6 +134,23 @@ class SearchedPairs:
                 found = [found[k] for k in sorted(np.argsort([x[0] for x in found], kind="stable")[: self.slots])]
             if found:
                 out[row, : POINT * len(found)] = np.ravel(found)
+            if any(self.free[int(x[-1]) - self.first] for x in found):
+                begun = self._begun(found, R_0[row], p_0[row], reach[row])
+                out[row, POINT * self.slots : POINT * self.slots + 6 * len(found)] = begun.ravel()
+        return out
+
+    def _begun(self, found: list[list[float]], R: Array, p: Array, reach: Array) -> Array:
+        """Places and normals (points, 6) of points of free pairs where bodies are at poses (R, p); else zero."""
+        out, known = np.zeros((len(found), 6)), dict[int, list[Proximity]]()
+        for row, x in zip(out, found, strict=True):
+            k = int(x[-1]) - self.first
+            if self.free[k]:
+                if k not in known:
+                    known[k] = self.pairs.contact(k, R, p, 2.0 * float(reach[k]))
+                point = np.array(x[2:5])
+                if known[k]:
+                    nearest = min(known[k], key=lambda y: float(np.sum((y.point - point) ** 2)))
+                    row[:] = *nearest.point, *nearest.normal
         return out
 
     def count(self, poses: Sequence[Transform], within: float) -> int:

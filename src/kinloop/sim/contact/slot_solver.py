@@ -16,7 +16,8 @@ from kinloop import scalar as sc
 from kinloop.scalar import Array
 from kinloop.sim.contact.acceleration import Ahead
 from kinloop.sim.contact.row_steps import ContactPlan, JointPlan, JointRow, Packer
-from kinloop.sim.contact.solver import MOST, MOST_SMALL, Stops
+from kinloop.sim.contact.small_steps import small_steps
+from kinloop.sim.contact.solver import MOST, Stops
 
 ROUGH = 1e-5
 """A solution that changes velocities by more than this in its last round [m/s, rad/s] is not one yet. Contacts between
@@ -27,13 +28,14 @@ USUAL = 4
 
 
 class Slots(NamedTuple):
-    """Contacts in slots: a table (slots, m) with the numbers of `plan` and impulses, the first `count` rows of it.
+    """Contacts in slots: tables (slots, m) that together have the numbers of `plan`, the first `count` rows of them.
 
-    `start` (slots, rows) are these impulses, to begin with, 3, 4 or 6 for each, `w` = Z^T start, and `energy` is what
-    they do at the free velocity.
+    `rows` are what is known of contacts, `table` what follows from it, and impulses. `start` (slots, rows) are these
+    impulses, to begin with, 3, 4 or 6 for each, `w` = Z^T start, and `energy` is what they do at the free velocity.
     """
 
     plan: ContactPlan | None
+    rows: Array
     table: Array
     count: Any
     start: Array
@@ -44,7 +46,8 @@ class Slots(NamedTuple):
 class Found(NamedTuple):
     """Impulses of contacts (slots, rows), of joints and of stops, and w = Z^T lambda.
 
-    `residual` is the largest change of a velocity in the last round, `rounds` how many there were.
+    `residual` is the largest change of a velocity in the last round, `rounds` how many there were; `rests` says that
+    nothing is lifted, since not everything could be (`small_steps`).
     """
 
     contacts: Array
@@ -53,6 +56,7 @@ class Found(NamedTuple):
     w: Array
     residual: Any
     rounds: Any
+    rests: Any
 
 
 def solve_slots(
@@ -63,18 +67,19 @@ def solve_slots(
     One loop with the stops where they are near, one without them elsewhere: a kernel leaves out what nobody needs.
     """
     n, size = slots.start.size + len(joints), len(slots.w)
-    carry, braked, taken = [0.0] * (size + n + 1), [], 0.0
+    carry, braked, taken, jams = [0.0] * (size + n + 1), [], 0.0, False
     if stops is not None:
         sweeps = _Sweeps(slots, joints + stops.rows)
         start = sweeps.begin([0.0] * (size + n + len(stops.rows) + 1), [*begin, *stops.start], stops.near)
-        done, taken = sweeps.solve(rounds, start, stops.near)
+        done, taken, jams = sweeps.solve(rounds, start, stops.near)
         carry, braked = [*done[: size + n], done[-1]], list(done[size + n : -1])
         active = sc.logical_and(active, sc.logical_not(stops.near))
     sweeps = _Sweeps(slots, joints)
-    carry, more = sweeps.solve(rounds, sweeps.begin(carry, [*begin], active), active)
+    carry, more, rests = sweeps.solve(rounds, sweeps.begin(carry, [*begin], active), active)
     x, own = carry[size:-1], slots.start.size
     impulses = _vector(x[:own]).reshape(slots.start.shape)
-    return Found(impulses, list(x[own:]), braked, _vector(carry[:size]), carry[-1], taken + more)
+    rests = sc.logical_or(jams, rests)
+    return Found(impulses, list(x[own:]), braked, _vector(carry[:size]), carry[-1], taken + more, rests)
 
 
 class _Sweeps:
@@ -92,74 +97,98 @@ class _Sweeps:
             energy = energy + j.energy(y)
         keep = sc.where(energy + 0.5 * (w @ w) <= 0.0, 1.0, 0.0)
         begin = [*(keep * w), *(keep * y for y in (*self.slots.start.flat, *x))]
+        if when is True:
+            return [*begin, carry[-1]]
         return [*sc.repeat(1, lambda c, given: given, _vector(carry[:-1]), _vector(begin), when), carry[-1]]
 
     @property
-    def _given(self) -> Array:
-        return _vector([*self.pack.values, self.slots.count])
+    def _shared(self) -> list[Any]:
+        return [[*self.slots.rows.flat], [*self.slots.table.flat], [*self.pack.values, self.slots.count]]
 
-    def solve(self, rounds: int, carry: list[Any], when: Any) -> tuple[Any, Any]:
-        """What rounds lead to from `carry` where `when` holds, and how many they were."""
+    def solve(self, rounds: int, carry: list[Any], when: Any) -> tuple[Any, Any, Any]:
+        """What rounds lead to from `carry` where `when` holds, how many they were, and whether nothing is lifted."""
         done, taken = self.run(rounds, carry, when)
         done, ahead = self.accelerate(rounds, done, when)
-        done, more = self.rescue(rounds, done, when)
-        return done, taken + ahead + more
+        done, more, rests = self.rescue(rounds, done, when)
+        return done, taken + ahead + more, rests
 
     def run(self, rounds: int, carry: list[Any], when: Any) -> tuple[Any, Any]:
         """`rounds` rounds, fewer where one changes so little that `rounds` of them would change less than `ROUGH`."""
 
-        def sweep(c: Any, given: Any, table: Any) -> Array:
-            return _vector([c[0] + 1.0, *self._sweep(c[1:], given, table)])
+        def sweep(c: Any, given: Any, shared: Any, wants: Any) -> Array:
+            return _vector([sc.where(wants, c[0] + 1.0, c[0]), *self._sweep(c[1:], shared, wants)])
 
-        begin, table = _vector([0.0, *carry]), self.slots.table.ravel()
-        end = sc.repeat(rounds, sweep, begin, self._given, when, lambda c: c[-1] <= ROUGH / rounds, rounds, table)
+        begin = _vector([0.0, *carry])
+        end = sc.repeat(
+            rounds, sweep, begin, (), when, lambda c: c[-1] <= ROUGH / rounds, rounds, self._shared, chooses=True
+        )
         return end[1:], end[0]
 
     def accelerate(self, rounds: int, carry: Any, when: Any) -> tuple[Any, Any]:
         """What `run` left, or where that is no solution rounds that begin where those before point to (`Ahead`)."""
         n, m = len(carry) - 1, self.size
 
-        def sweep(c: Any, given: Any, table: Any) -> Array:
+        def sweep(c: Any, given: Any, shared: Any) -> Array:
             ahead = Ahead.read(c, n, m)
-            end = self._sweep([*ahead.begin, ahead.change], given, table)
+            end = self._sweep([*ahead.begin, ahead.change], shared)
             return ahead.after(_vector(end[:-1]), end[-1]).values()
 
-        begin, table = Ahead.of(_vector(carry[:-1]), carry[-1], m).values(), self.slots.table.ravel()
+        begin = Ahead.of(_vector(carry[:-1]), carry[-1], m).values()
         again = sc.logical_and(when, carry[-1] > ROUGH)
-        end = sc.repeat(MOST * rounds, sweep, begin, self._given, again, lambda c: c[-1] <= ROUGH, 0, table)
+        end = sc.repeat(MOST * rounds, sweep, begin, (), again, lambda c: c[-1] <= ROUGH, 0, self._shared)
         found = Ahead.read(end, n, m)
         return _vector([*found.best, found.least]), found.count
 
-    def rescue(self, rounds: int, carry: Any, when: Any) -> tuple[Any, Any]:
-        """What `run` left, or where that is no solution what rounds with small steps find from there on."""
+    def rescue(self, rounds: int, carry: Any, when: Any) -> tuple[Any, Any, Any]:
+        """What rounds before left, or where that is no solution what small steps find (`small_steps`)."""
 
-        def sweep(c: Any, given: Any, table: Any) -> Array:
-            count, before, now, last = c[1], _vector(c[2 : size + 2]), _vector(c[size + 2 : -1]), c[-1]
-            ahead = now + (count / (count + 3.0)) * (now - before)
-            new = self._sweep([*ahead, last], given, table, small=True)
-            return _vector([c[0] + 1.0, sc.where(new[-1] > last, 0.0, count + 1.0), *now, *new])
+        def sweep(carry: Any, given: Any, shared: Any, rests: Any) -> Array:
+            return self._sweep(carry, shared, small=True, rests=rests)
 
-        size = len(carry) - 1
-        begin, table = _vector([0.0, 0.0, *carry[:-1], *carry]), self.slots.table.ravel()
-        again = sc.logical_and(when, carry[-1] > ROUGH)
-        end = sc.repeat(MOST_SMALL * rounds, sweep, begin, self._given, again, lambda c: c[-1] <= ROUGH, 0, table)
-        return end[size + 2 :], end[0]
+        return small_steps(sweep, self._lift, rounds, carry, (), when, ROUGH, self._shared)
 
-    def _sweep(self, carry: Any, given: Any, table: Any, small: bool = False) -> Array:
-        w, x, change = _vector(carry[: self.size]), list(carry[self.size : -1]), 0.0
-        for k, joint in enumerate(self.joints):
-            w, x[self.own + k], change = joint.relax(w, x[self.own + k], given, change)
-        plan = self.slots.plan
+    def _split(self, shared: Any) -> tuple[Array, Array, Any]:
+        """The two tables, and the values of joints with the number of contacts behind them."""
+        ends = np.cumsum([0, self.slots.rows.size, self.slots.table.size])
+        tables = shared[: ends[1]], shared[ends[1] : ends[2]]
+        rows, table = (x.reshape(len(self.slots.start), -1) for x in tables)
+        return rows, table, shared[ends[2] :]
+
+    def _lift(self, given: Any, shared: Any) -> Any:
+        """How fast something is to be lifted, at most."""
+        plan, (rows, table, given) = self.slots.plan, self._split(shared)
         assert plan is not None, "rows of a table have a plan"
-        relax, each = plan.approach if small else plan.relax, self.slots.start.shape[1]
 
         def one(c: Any, row: Any, shared: Any) -> tuple[Any, Any]:
-            w, new, change = relax(_vector(c[:-1]), _vector(row[-each:]), row[:-each], c[-1])
-            return [*w, change], new
+            return [sc.maximum(c[0], plan.lift(row))], [row[0]]
 
-        tables = [table.reshape(len(self.slots.start), -1), _vector(x[: self.own]).reshape(self.slots.start.shape)]
-        end, new = sc.scan(one, [*w, change], tables, (), given[-1], USUAL)
-        return _vector([*end[:-1], *new.flat, *x[self.own :], end[-1]])
+        (most,), _ = sc.scan(one, [0.0], [rows, table], (), given[-1], USUAL, ())
+        for joint in self.joints:
+            most = sc.maximum(most, joint.lift(given))
+        return most
+
+    def _sweep(self, carry: Any, shared: Any, wants: Any = True, small: bool = False, rests: Any = False) -> Array:
+        """`carry` after a round over all joints, then all slots; as it was where not `wants`."""
+        w, x, change = _vector(carry[: self.size]), list(carry[self.size : -1]), 0.0
+        rows, table, given = self._split(shared)
+        for k, joint in enumerate(self.joints):
+            w, x[self.own + k], change = joint.relax(w, x[self.own + k], given, change, rests)
+        plan, each = self.slots.plan, self.slots.start.shape[1]
+        assert plan is not None, "rows of a table have a plan"
+
+        def one(c: Any, row: Any, shared: Any) -> tuple[Any, Any]:
+            x = _vector(row[-each:])
+            now = _vector(c[:-1]), x, row[:-each], c[-1]
+            w, new, change = plan.approach(*now, shared[0]) if small else plan.relax(*now)
+            return [*w, change], new if small or not len(shared) else sc.where(shared[0], new, x)
+
+        tables = [rows, table, _vector(x[: self.own]).reshape(self.slots.start.shape)]
+        said = (rests,) if small else () if wants is True else (wants,)
+        end, new = sc.scan(one, [*w, change], tables, said, given[-1], USUAL, ())
+        out, n = _vector([*end[:-1], *new.flat, *x[self.own :], end[-1]]), self.size
+        rest = [k for k in range(len(out)) if not n <= k < n + self.own]
+        out[rest] = sc.where(wants, out[rest], _vector(carry)[rest])
+        return out
 
 
 def _vector(values: Any) -> Array:

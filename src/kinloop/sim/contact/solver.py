@@ -33,15 +33,13 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.scalar import Array
 from kinloop.sim.contact.row_steps import ContactPlan, ContactRow, JointPlan, JointRow, Packer
+from kinloop.sim.contact.small_steps import small_steps
 
 ROUGH = 1e-4
 """A solution that changes velocities by more than this in its last round [m/s, rad/s] is not one yet."""
 
 MOST = 40
-"""So many times the usual number of rounds are spent at most on a state that needs them, ..."""
-
-MOST_SMALL = 200
-"""... and then so many times with small steps."""
+"""So many times the usual number of rounds are spent at most on a state that needs them, before small steps follow."""
 
 
 @dataclass
@@ -56,7 +54,8 @@ class Stops:
 class Impulses(NamedTuple):
     """Impulses of contacts (3,) each, of joints and of stops, and w = Z^T lambda.
 
-    `residual` is the largest change of a velocity in the last round [m/s, rad/s], `rounds` how many there were.
+    `residual` is the largest change of a velocity in the last round [m/s, rad/s], `rounds` how many there were; `rests`
+    says that nothing is lifted, since not everything could be (`small_steps`).
     """
 
     contacts: list[Array]
@@ -65,6 +64,7 @@ class Impulses(NamedTuple):
     w: Array
     residual: Any
     rounds: Any = 0.0
+    rests: Any = False
 
 
 def solve_impulses(
@@ -77,20 +77,21 @@ def solve_impulses(
     """
     n = 3 * len(contacts) + len(joints)
     start = np.zeros(n) if start is None else start
-    carry, braked, taken = [0.0] * (size + n + 1), [], 0.0
+    carry, braked, taken, rests = [0.0] * (size + n + 1), [], 0.0, False
     if stops is not None:
         sweeps = _Sweeps(contacts, joints + stops.rows, size)
         x = np.concatenate([start, stops.start])
-        done, taken = sweeps.solve(rounds, sweeps.begin([0.0] * (size + len(x) + 1), x, stops.near), stops.near)
+        begin = sweeps.begin([0.0] * (size + len(x) + 1), x, stops.near)
+        done, taken, rests = sweeps.solve(rounds, begin, stops.near)
         carry, braked = [*done[: size + n], done[-1]], list(done[size + n : -1])
         active = sc.logical_and(active, sc.logical_not(stops.near))
     sweeps = _Sweeps(contacts, joints, size)
     if n:
-        carry, more = sweeps.solve(rounds, sweeps.begin(carry, start, active), active)
-        taken = taken + more
+        carry, more, jams = sweeps.solve(rounds, sweeps.begin(carry, start, active), active)
+        taken, rests = taken + more, sc.logical_or(rests, jams)
     x = carry[size:-1]
     each = [np.array(x[k : k + 3]) for k in range(0, 3 * len(contacts), 3)]
-    return Impulses(each, list(x[3 * len(contacts) :]), braked, np.array(carry[:size]), carry[-1], taken)
+    return Impulses(each, list(x[3 * len(contacts) :]), braked, np.array(carry[:size]), carry[-1], taken, rests)
 
 
 class _Sweeps:
@@ -126,11 +127,11 @@ class _Sweeps:
         out[at] = out[at] + more
         return out
 
-    def solve(self, rounds: int, carry: list[Any], when: Any) -> tuple[Any, Any]:
-        """What rounds lead to from `carry` where `when` holds, and how many they were."""
+    def solve(self, rounds: int, carry: list[Any], when: Any) -> tuple[Any, Any, Any]:
+        """What rounds lead to from `carry` where `when` holds, how many they were, and whether nothing is lifted."""
         done, taken = self.run(rounds, carry, when)
-        done, more = self.rescue(rounds, done, when)
-        return done, taken + more
+        done, more, rests = self.rescue(rounds, done, when)
+        return done, taken + more, rests
 
     def run(self, rounds: int, carry: list[Any], when: Any = True) -> tuple[Array, Any]:
         """`rounds` rounds, and up to `MOST` times as many while velocities still change by more than `ROUGH`."""
@@ -145,36 +146,31 @@ class _Sweeps:
         end: Array = sc.repeat(MOST * rounds, sweep, begin, given, when, enough, usual=rounds)
         return end[1:], end[0]
 
-    def rescue(self, rounds: int, carry: Array, when: Any) -> tuple[Array, Any]:
-        """What `run` left, or where that is no solution what rounds with small steps find from there on.
-
-        Each begins ahead of the last one, by a part of what that changed: more from round to round [Nesterov1983], and
-        none after a round that changed more than the one before.
-        """
+    def rescue(self, rounds: int, carry: Array, when: Any) -> tuple[Array, Any, Any]:
+        """What `run` left, or where that is no solution what small steps find from there on (`small_steps`)."""
         if not self.contacts:
-            return carry, 0.0
+            return carry, 0.0, False
 
-        def sweep(c: Any, given: Any) -> Array:
-            count, before, now, last = c[1], np.array(c[2 : size + 2]), np.array(c[size + 2 : -1]), c[-1]
-            ahead = now + (count / (count + 3.0)) * (now - before)
-            new = self._sweep([*ahead, last], given, small=True)
-            return _as_array([c[0] + 1.0, sc.where(new[-1] > last, 0.0, count + 1.0), *now, *new])
+        def sweep(carry: Any, given: Any, rests: Any) -> Any:
+            return self._sweep(carry, given, True, rests)
 
-        size = len(carry) - 1
-        begin, given = _as_array([0.0, 0.0, *carry[:-1], *carry]), _as_array(self.pack.values)
-        again = sc.logical_and(when, carry[-1] > ROUGH)
-        end: Array = sc.repeat(MOST_SMALL * rounds, sweep, begin, given, again, lambda c: c[-1] <= ROUGH, usual=0)
-        return end[size + 2 :], end[0]
+        def fastest(given: Any) -> Any:
+            most: Any = 0.0
+            for lift in (*(c.lift for c in self.contacts), *(j.lift for j in self.joints)):
+                most = sc.maximum(most, lift(given))
+            return most
 
-    def _sweep(self, carry: Any, given: Any, small: bool = False) -> Any:
+        return small_steps(sweep, fastest, rounds, carry, _as_array(self.pack.values), when, ROUGH)
+
+    def _sweep(self, carry: Any, given: Any, small: bool = False, rests: Any = False) -> Any:
         first = 3 * len(self.contacts)
         w, x = np.array(carry[: self.size]), list(carry[self.size : -1])
         change: Any = 0.0
         for k, joint in enumerate(self.joints):
-            w, x[first + k], change = joint.relax(w, x[first + k], given, change)
+            w, x[first + k], change = joint.relax(w, x[first + k], given, change, rests)
         for k, plan in enumerate(self.contacts):
-            relax = plan.approach if small else plan.relax
-            w, new, change = relax(w, np.array(x[3 * k : 3 * k + 3]), given, change)
+            now = w, np.array(x[3 * k : 3 * k + 3]), given, change
+            w, new, change = plan.approach(*now, rests) if small else plan.relax(*now)
             x[3 * k : 3 * k + 3] = list(new)
         return _as_array([*w, *x, change])
 

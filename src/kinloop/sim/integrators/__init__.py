@@ -5,6 +5,7 @@
 - `starting`: what `history` remembers of a row that begins.
 - `fixed_step`: what integrators with steps of length dt share: rollouts of a batch in chunks.
 - `semi_implicit`: the leapfrog, the default, and the only one with contact, joint stops and dry friction.
+- `free_momentum`: momentum of single free bodies, kept to rounding.
 - `runge_kutta`: the classical method of order 4.
 - `adaptive`: Dormand and Prince's pair of orders 5 and 4, with step control.
 

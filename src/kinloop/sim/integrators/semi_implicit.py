@@ -26,9 +26,12 @@ from kinloop.algorithms.trees.articulated import articulate
 from kinloop.algorithms.trees.kinematics import motion, still
 from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
-from kinloop.sim.actuators import implicit, joint_forces, with_armature
+from kinloop.sim.actuators import gear_friction, joint_forces
+from kinloop.sim.contact.start_geometry import single_bodies
+from kinloop.sim.implicit_motors import implicit, with_armature
 from kinloop.sim.implicit_springs import accelerate_outside
 from kinloop.sim.integrators.fixed_step import FixedStep
+from kinloop.sim.integrators.free_momentum import Ends, keep_momentum
 from kinloop.sim.integrators.history import (
     Past,
     carried_on,
@@ -184,13 +187,16 @@ def _at_the_middle(
     here = turned_by(tree, v, coordinates(tree, base, way))
     v_mid = coordinates(tree, base, qd_mid)
     kin = motion(tree, q, v_mid, turning)
-    f = joint_forces(system.drive, q, spanning(tree, kin.embedding, here), u, linear, h)
+    rates = spanning(tree, kin.embedding, here)
+    f = joint_forces(system.drive, q, rates, u, linear, h)
     art, beyond, working = articulate(tree, kin), transport(tree, v_mid), None
     if system.outside:
         touching = system.contact is not None
         s, working = accelerate_outside(tree, system.outside, kin, art, q, f, here, beyond, u, h, turning, touching)
     else:
         s = accelerate(tree, kin, art, q, f)
+    if system.drive.rubbing:
+        s = s._replace(rub=gear_friction(system.drive, q, rates, u, linear, h))
     return s, here, here + h * (s.a + beyond), working
 
 
@@ -204,7 +210,8 @@ def _finish(
     impulses, flying = past.impulses, True
     v_next, travel = turned(tree, v_free, 0.5 * h), None
     if contact:
-        hit = contact(tree, s, middle, here, v_free, _drift(tree, system, past, h, G, middle), past.impulses, h)
+        drift = _drift(tree, system, past, h, G, middle)
+        hit = contact.begun(q, qd)(tree, s, middle, here, v_free, drift, past.impulses, h)
         v_next, travel, records, impulses, flying = hit.v, hit.travel, hit.records, hit.memory, hit.flying
     differences = updated(a, past.differences)
     if system.is_smooth:
@@ -223,6 +230,9 @@ def _finish(
         q_next, qd_next = q_smooth, qd_smooth
     else:
         q_next, qd_next = sc.where(flying, q_smooth, q_plain), sc.where(flying, qd_smooth, qd_plain)
+    if contact and contact.flies:
+        ends = Ends(q, qd, q_next, qd_next)
+        q_next, qd_next = keep_momentum(tree, single_bodies(system.tree), s, ends, middle, here, v_free, hit, h)
     q_next, correction = closed_twice(tree, q_next, OPEN * near * near)
     if system.is_smooth:
         rough = sc.logical_and(flying, too_rough(differences, past.known + 1.0, qd[system.drivers], h))

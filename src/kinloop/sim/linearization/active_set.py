@@ -178,7 +178,7 @@ class ActiveSet:
         self, joints: list[JointLimit], paths: list[JointPath], tree: ClusterTree, s: SmoothMotion,
         contacts: list[ContactRow], touching: Any, rounds: int, start: Array,
     ) -> tuple[Impulses, list[Any]]:  # fmt: skip
-        n, rows = 3 * len(contacts), [p.row(tree, s, bool(j.friction)) for j, p in zip(joints, paths, strict=True)]
+        n, rows = 3 * len(contacts), [p.row(tree, s, j.rubs) for j, p in zip(joints, paths, strict=True)]
         chosen = [contact_choice(row, self.given[3 * k : 3 * k + 3]) for k, row in enumerate(contacts)]
         modes = [joint_mode(row, x, row.rubs) for row, x in zip(rows, self.given[n:], strict=True)]
         self.equations = Propagations(contacts, rows, chosen, modes, tree.nv)
@@ -197,10 +197,16 @@ class Propagations(Equations):
         self.Z = np.full((len(rows), nv), 0.0, dtype=object if any(sc.is_symbolic(z) for z, _ in rows) else float)
         for k, (z, at) in enumerate(rows):
             self.Z[k, at] = z
-        super().__init__(contacts, joints, self.Z @ self.Z.T, chosen, modes)
+        A = self.Z @ self.Z.T
+        self.soft = {3 * len(contacts) + k: j.soft for k, j in enumerate(joints) if not j.is_stiff}
+        for k, soft in self.soft.items():
+            A[k, k] = A[k, k] + soft
+        super().__init__(contacts, joints, A, chosen, modes)
 
     def velocities(self, x: Array) -> Array:
         moved: Array = self.Z @ (self.Z.T @ x)
+        for k, soft in self.soft.items():
+            moved[k] = moved[k] + soft * x[k]
         return moved
 
 

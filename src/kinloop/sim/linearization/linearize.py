@@ -81,7 +81,9 @@ class Linearizer:
 
     def __init__(self, engine: Engine, method: StepMethod) -> None:
         if engine.system.drive.states:
-            names = ", ".join(repr(engine.system.drive.motors[k].joint) for k in engine.system.drive.states)
+            names = ", ".join(
+                repr(engine.system.drive.motors[k].joint) for k in dict.fromkeys(engine.system.drive.states)
+            )
             raise MethodError(f"steps with activations have no derivatives ({names}); give motors=[...]")
         self.engine, self.method = engine, method
         contact = engine.system.contact

@@ -29,10 +29,10 @@ from kinloop.algorithms.trees.kinematics import spanning_accelerations
 from kinloop.clusters import ClusterTree
 from kinloop.linear import join
 from kinloop.scalar import Array
-from kinloop.sim.actuators import implicit, with_armature
 from kinloop.sim.contact.impact import Contact
 from kinloop.sim.contact.joint_stops import JointPath
 from kinloop.sim.contact.row_steps import ContactRow
+from kinloop.sim.implicit_motors import implicit, with_armature
 from kinloop.sim.integrators.semi_implicit import SemiImplicit
 from kinloop.sim.linearization.active_set import Chosen, Equations, contact_choice, joint_mode, joint_target
 from kinloop.sim.linearization.contact_bodies import (

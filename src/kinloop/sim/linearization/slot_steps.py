@@ -24,6 +24,7 @@ from kinloop.sim.contact.propagation import response
 from kinloop.sim.contact.restitution import Bounce, rebound
 from kinloop.sim.contact.row_steps import ContactRow
 from kinloop.sim.contact.slot_solver import ROUGH
+from kinloop.sim.contact.start_geometry import Start
 from kinloop.sim.contact.touch import gravity_of, lowest_rate
 from kinloop.sim.linearization.active_set import (
     Chosen,
@@ -50,6 +51,10 @@ class KnownPairs(PairContact):
         self.impulses = impulses
         self.missed, self.axes, self.codes, self.joint_modes = (np.zeros(0),) * 4
 
+    def begun(self, q: Array, qd: Array) -> KnownPairs:
+        self.start = Start(q, qd) if self.flies else None
+        return self
+
     def __call__(
         self, tree: ClusterTree, s: SmoothMotion, q: Array, v: Array, v_free: Array, drift: Array, memory: Array, h: Any
     ) -> Hit:
@@ -61,7 +66,7 @@ class KnownPairs(PairContact):
         x = self.impulses[:n].reshape(self.slots, self.rows)
         contacts = [self._row(m, t, bounce, gravity_of(tree.top), h) for m, t in zip(each, there, strict=True)]
         paths = joint_paths(self.joints, tree, s, q, v, v_free, drift, h)
-        joints = [p.row(tree, s, bool(j.friction)) for j, p in zip(self.joints, paths, strict=True)]
+        joints = [p.row(tree, s, j.rubs) for j, p in zip(self.joints, paths, strict=True)]
         w = np.zeros(tree.nv)
         for (_, z, _), p in zip(contacts, x, strict=True):
             w = w + p @ z
@@ -71,7 +76,8 @@ class KnownPairs(PairContact):
         missed = [y for k, c in enumerate(contacts) for y in self._missed(*c, each[k], chosen[k], x[k], w, there[k])]
         self.joint_modes = np.array([joint_mode(j, p, j.rubs) for j, p in zip(joints, self.impulses[n:], strict=True)])
         for j, mode, p in zip(joints, self.joint_modes, self.impulses[n:], strict=True):
-            missed.append(joint_missed(j, mode, j.u + j.z @ w[j.at], p, j.z @ j.z + TINY))
+            velocity = j.u + j.z @ w[j.at]
+            missed.append(joint_missed(j, mode, velocity if j.is_stiff else velocity + j.soft * p, p, j.own + TINY))
         self.missed, self.codes = np.array(missed), np.array([c.code for c in chosen])
         self.axes = np.array([[sc.where(t, y, 0.0) for y in m.axes.flat] for m, t in zip(each, there, strict=True)])
         change = response(tree, s.kin, s.art, w, s.soft)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import product
 from typing import Any
 
@@ -134,18 +135,19 @@ class ConvexShape:
             case "capsule":
                 far = s[0] + 0.5 * s[1] * abs(n[2])
             case "cylinder":
-                far = s[0] * np.hypot(n[0], n[1]) + 0.5 * s[1] * abs(n[2])
+                far = s[0] * math.hypot(n[0], n[1]) + 0.5 * s[1] * abs(n[2])
             case "ellipsoid":
                 far = np.linalg.norm(s * n)
             case _:
-                far = (self._corners @ n).max()
+                along = self._corners @ n
+                far = along[along.argmax()]
         return float(far)
 
     def normal(self, n: Array) -> Array:
         """The normal of the face that looks most along n, in its frame; n where no face looks nearly along it."""
         if len(self.planes):
             along = self.planes[:, :3] @ n
-            k = int(np.argmax(along))
+            k = int(along.argmax())
             if along[k] > 0.9999:
                 facing: Array = self.planes[k, :3]
                 return facing
@@ -161,7 +163,7 @@ class ConvexShape:
         else:
             points = self._corners
         reach = points @ n
-        return np.asarray(points[reach >= reach.max() - tolerance])
+        return np.asarray(points[reach >= reach[reach.argmax()] - tolerance])
 
     def end(self, n: Array, tolerance: float) -> Array:
         """`face`, of round shapes too: the one point that they have furthest along n."""
@@ -180,7 +182,8 @@ class ConvexShape:
             towards = self.planes[:, :3] @ n
             facing = towards > 1e-9
             planes = self.planes[facing]
-            out = np.min((planes[:, 3] - x @ planes[:, :3].T) / towards[facing], axis=1, initial=FAR)
+            ways = (planes[:, 3] - x @ planes[:, :3].T) / towards[facing]
+            out = np.minimum.reduce(ways, axis=1, initial=FAR)
         if self.kind in ("cylinder", "capsule"):
             side = _leaves_ball(x[:, :2], n[:2], self.size[0])
             if self.kind == "cylinder":

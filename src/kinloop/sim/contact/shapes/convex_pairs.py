@@ -11,8 +11,9 @@ along the diagonals of two directions fixed to b are kept, and the nearest one.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -22,7 +23,6 @@ from kinloop.sim.contact.shapes.convex import ConvexShape, coal_module
 from kinloop.sim.contact.shapes.outlines import overlap
 from kinloop.sim.contact.shapes.patches import APART
 from kinloop.sim.contact.shapes.proximity import Proximity
-from kinloop.spatial import cross
 
 APART_TO, DEPTH_TO = 1e-10, (1e-7, 1e-5)
 """To which distances of shapes that are apart are found, and depths of others: where the first fails, the second [m].
@@ -47,7 +47,7 @@ INWARD = 1e-7
 ANYWHERE, NO_SUPPORT = np.array([1.0, 0.0, 0.0]), np.zeros(2, dtype=np.int32)
 """Where a search begins of which nothing is known."""
 
-DIAGONALS = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
+DIAGONALS = ((1.0, 1.0), (-1.0, -1.0), (1.0, -1.0), (-1.0, 1.0))
 
 
 class Surrounding(Protocol):
@@ -124,18 +124,45 @@ def _collided(
     a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...], margin: float, tolerance: float, guess: Array
 ) -> Proximity | None:
     """Where two shapes are nearest, nothing where that is more than the margin; the search begins with a `guess`."""
-    coal = coal_module()
-    request, result = coal.CollisionRequest(coal.CollisionRequestFlag.CONTACT, 1), coal.CollisionResult()
-    request.security_margin, request.gjk_tolerance, request.epa_tolerance = margin, APART_TO, tolerance
-    request.gjk_max_iterations = request.epa_max_iterations = 500
-    request.gjk_initial_guess = coal.GJKInitialGuess.CachedGuess
-    request.cached_gjk_guess, request.cached_support_func_guess = guess, NO_SUPPORT
+    search = _searches()
+    request, result, here, there = search.request, search.result, search.here, search.there
+    request.security_margin, request.epa_tolerance, request.cached_gjk_guess = margin, tolerance, guess
     R_a, p_a, R_b, p_b = poses
-    coal.collide(a.coal, coal.Transform3s(R_a, p_a), b.coal, coal.Transform3s(R_b, p_b), request, result)
+    for pose, R, p in ((here, R_a, p_a), (there, R_b, p_b)):
+        pose.setRotation(R)
+        pose.setTranslation(p)
+    result.clear()
+    search.collide(a.coal, here, b.coal, there, request, result)
     if result.numContacts() == 0:
         return None
     contact = result.getContact(0)
     return Proximity(contact.penetration_depth, np.array(contact.pos), -contact.normal)
+
+
+class _Search:
+    """What every search of coal is told and tells, of one thread."""
+
+    def __init__(self) -> None:
+        coal = coal_module()
+        self.collide, self.result = coal.collide, coal.CollisionResult()
+        self.here, self.there = coal.Transform3s(), coal.Transform3s()
+        self.request = coal.CollisionRequest(coal.CollisionRequestFlag.CONTACT, 1)
+        self.request.gjk_tolerance = APART_TO
+        self.request.gjk_max_iterations = self.request.epa_max_iterations = 500
+        self.request.gjk_initial_guess = coal.GJKInitialGuess.CachedGuess
+        self.request.cached_support_func_guess = NO_SUPPORT
+
+
+_OWN = threading.local()
+
+
+def _searches() -> _Search:
+    """The search of this thread."""
+    try:
+        return cast(_Search, _OWN.search)
+    except AttributeError:
+        _OWN.search = _Search()
+        return cast(_Search, _OWN.search)
 
 
 def _sharpened(
@@ -152,9 +179,12 @@ def _sharpened(
         up = (lift - gap) * (nearest.normal if up is None else up)
         found = _collided(a, b, (R_a, p_a + up, R_b, p_b), 2.0 * lift, DEPTH_TO[0], ANYWHERE)
         if found is not None:
+            best, most = None, nearest.gap
             for n in (found.normal, -R_a @ a.normal(-found.normal @ R_a), R_b @ b.normal(found.normal @ R_b)):
-                other = _along(a, b, poses, found.point - 0.5 * up, n)
-                nearest = other if other.gap > nearest.gap else nearest
+                low, high = _levels(a, b, poses, n)
+                best, most = (n, low - high) if low - high > most else (best, most)
+            if best is not None:
+                nearest = _along(a, b, poses, found.point - 0.5 * up, best)
         if nearest.gap > gap - FAILED:
             break
     return nearest
@@ -178,9 +208,14 @@ def _by_faces(a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...]) -> Proxi
 
 def _along(a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...], x: Array, n: Array) -> Proximity:
     """How far a is above b along n: two planes square to n touch them, and the point x moves halfway between these."""
+    low, high = _levels(a, b, poses, n)
+    return Proximity(low - high, x + (0.5 * (low + high) - float(n @ x)) * n, n)
+
+
+def _levels(a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...], n: Array) -> tuple[float, float]:
+    """How far along n a begins and b ends."""
     R_a, p_a, R_b, p_b = poses
-    low, high = n @ p_a - a.reach(-n @ R_a), n @ p_b + b.reach(n @ R_b)
-    return Proximity(float(low - high), x + (0.5 * (low + high) - n @ x) * n, n)
+    return float(n @ p_a) - a.reach(-n @ R_a), float(n @ p_b) + b.reach(n @ R_b)
 
 
 def _patch(a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...], nearest: Proximity) -> list[Proximity]:
@@ -192,14 +227,14 @@ def _patch(a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...], nearest: Pr
     outline = overlap(*((face - level) @ across.T for face in faces))
     if len(outline) < 2:
         return [nearest]
-    centre = outline.mean(axis=0)
+    centre = outline.sum(axis=0) / len(outline)
     x = level + (centre + (1.0 - INWARD) * (outline - centre)) @ across
     below_a, above_b = a.way_out((x - p_a) @ R_a, -n @ R_a), b.way_out((x - p_b) @ R_b, n @ R_b)
-    gap = np.maximum(-below_a - above_b, nearest.gap)
-    found = [Proximity(g, y, n) for g, y in zip(gap.tolist(), x + 0.5 * (above_b - below_a)[:, None] * n, strict=True)]
+    gap = [max(g, nearest.gap) for g in (-below_a - above_b).tolist()]
+    points = x + (0.5 * (above_b - below_a))[:, None] * n
     chosen = furthest_along_diagonals(outline)
-    corners = [found[k] for k in chosen]
-    lowest = int(np.argmin(gap[chosen]))
+    corners = [Proximity(gap[k], points[k], n) for k in chosen]
+    lowest = min(range(len(corners)), key=lambda k: corners[k].gap)
     if corners[lowest].gap > nearest.gap + LOST:
         away = [np.abs(corner.point - nearest.point).max() for corner in corners]
         corners[int(np.argmin(away))] = nearest
@@ -210,15 +245,24 @@ def _patch(a: ConvexShape, b: ConvexShape, poses: tuple[Array, ...], nearest: Pr
 
 def _across(R: Array, n: Array) -> Array:
     """Two directions (2, 3) square to n and to each other, that turn with the axes R."""
-    t = cross(n, R[:, int(np.argmax(np.abs(n @ R) < 0.8))])
+    t = _crossed(n, R[:, int((np.abs(n @ R) < 0.8).argmax())])
     t = t / math.sqrt(t @ t)
-    return np.array([t, cross(n, t)])
+    return np.array([t, _crossed(n, t)])
+
+
+def _crossed(a: Array, b: Array) -> Array:
+    (a0, a1, a2), (b0, b1, b2) = a.tolist(), b.tolist()
+    return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
 
 
 def furthest_along_diagonals(x: Array) -> list[int]:
     """Numbers of the points (m, 2) furthest along the diagonals, each place once."""
     out: list[int] = []
-    for k in np.argmax(DIAGONALS @ x.T, axis=1).tolist():
-        if all(np.abs(x[k] - x[other]).max() > APART for other in out):
+    points = x.tolist()
+    for s, t in DIAGONALS:
+        along = [s * a + t * b for a, b in points]
+        k = along.index(max(along))
+        (a, b), others = points[k], [points[other] for other in out]
+        if all(max(abs(a - c), abs(b - d)) > APART for c, d in others):
             out.append(k)
     return out

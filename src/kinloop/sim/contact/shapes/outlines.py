@@ -21,21 +21,29 @@ FEW = 16
 DIRECTIONS = np.array([[math.cos(x), math.sin(x)] for x in 2.0 * math.pi * np.arange(FEW) / FEW])
 
 
+Corners = list[list[float]]
+"""Points of a plane. There are few of them, and numbers one by one take less time than arrays."""
+
+
 def hull(points: Array) -> Array:
     """The corners (m, 2) of the convex hull of points (n, 2), counterclockwise; of a thin one its two ends, or one."""
-    ordered = points[np.lexsort((points[:, 1], points[:, 0]))].tolist()
+    return np.array(_hull(points.tolist())).reshape(-1, 2)
+
+
+def _hull(points: Corners) -> Corners:
+    ordered = sorted(points)
     if len(ordered) > 2:
         sides = []
         for row in (ordered, ordered[::-1]):
-            side: list[list[float]] = []
+            side: Corners = []
             for x in row:
                 while len(side) > 1 and _left_of(side[-2], side[-1], x) <= THIN:
                     side.pop()
                 side.append(x)
             sides.append(side)
         ordered = sides[0][:-1] + sides[1][:-1]
-    corners = np.array(ordered)
-    return corners[:1] if np.ptp(corners, axis=0).max() < THIN else corners
+    wide = any(max(column) - min(column) >= THIN for column in zip(*ordered, strict=True))
+    return ordered if wide else ordered[:1]
 
 
 def _left_of(a: list[float], b: list[float], x: list[float]) -> float:
@@ -56,30 +64,28 @@ def overlap(a: Array, b: Array) -> Array:
 
     Nothing where it is a point of one of them or the crossing of two segments. Of many corners `FEW` stand for all.
     """
-    a, b = hull(_few(a)), hull(_few(b))
-    if min(len(a), len(b)) < 2:
+    first, second = (_hull((_few(x) if len(x) > FEW else x).tolist()) for x in (a, b))
+    if min(len(first), len(second)) < 2:
         return np.empty((0, 2))
-    if len(b) == 2:
-        a, b = b, a
-    return _cut(a, b) if len(b) > 2 else _shared(a, b)
+    if len(second) == 2:
+        first, second = second, first
+    if len(second) > 2:
+        return np.array(_cut(first, second)).reshape(-1, 2)
+    return _shared(np.array(first), np.array(second))
 
 
 def _few(points: Array) -> Array:
     """Of many points those furthest along as many directions."""
-    return points[np.unique(np.argmax(DIRECTIONS @ points.T, axis=1))] if len(points) > FEW else points
+    return np.asarray(points[np.unique(np.argmax(DIRECTIONS @ points.T, axis=1))])
 
 
-def _cut(subject: Array, window: Array) -> Array:
+def _cut(corners: Corners, window: Corners) -> Corners:
     """A polygon cut off at the edges of another one, edge after edge [Sutherland1974]."""
-    after = np.roll(window, -1, axis=0)
-    (d_x, d_y), (x, y) = (after - window).T, (subject[:, None] - window).T
-    left = d_x[:, None] * y - d_y[:, None] * x
-    if (left.max(axis=1) < 0.0).any():
-        return np.empty((0, 2))
-    corners, some = subject.tolist(), np.flatnonzero(left.min(axis=1) < 0.0)  # others cut nothing off
-    for begin, end in zip(window[some].tolist(), after[some].tolist(), strict=True):
-        kept: list[list[float]] = []
+    for edge, end in enumerate(window):
+        begin, kept = window[edge - 1], list[list[float]]()
         side = [_left_of(begin, end, x) for x in corners]
+        if min(side) >= 0.0:
+            continue
         for k, x in enumerate(corners):
             before, s, t = corners[k - 1], side[k - 1], side[k]
             if (s >= 0.0) != (t >= 0.0):
@@ -88,7 +94,9 @@ def _cut(subject: Array, window: Array) -> Array:
             if t >= 0.0:
                 kept.append(x)
         corners = kept
-    return hull(np.array(corners)) if corners else np.empty((0, 2))
+        if not corners:
+            return []
+    return _hull(corners)
 
 
 def _shared(a: Array, b: Array) -> Array:
