@@ -17,22 +17,29 @@ MODELS = REPOSITORY.parent / "shared" / "models" / "menagerie"
 
 TELLING = {
     "allegro_cube": r"hanging, it moved by 0\.\d+ mm; status 1 ",
+    "ankle_limits": r"and back: positions to \de-1[4-9] rad, torques to \de-1[3-9] N m(.|\n)*plot: ankle_limits",
     "batch": r"relative difference \d",
+    "cassie_push": r"cm away, 0\.\d+ mm off at last; feet slipped \d\.\d mm\ntorques up to 0\.\d+ of .* status 1",
     "cam": r"180 +12\.00 ",
+    "collocation": r"Solve_Succeeded(.|\n)*the crank ends [-+]0\.\d+ degrees beside",
     "derivatives": r"t = 3\.00 s: crank off by .0\.0\d+ rad, pole by .0\.00\d+ rad",
     "gripper_box": r"moved by 0\.0\d+ mm\nloops open by \d+e-1[2-9] m at most; status 1 ",
     "four_bar": r"torque back from the motion: 0\.800000 N m",
+    "jump": r"converged after \d+ iterations: cost 1\.960\n.*foot up to 0\.2\d m(.|\n)*loop open by \d+e-1\d m",
     "geared_arm": r"approximate_rnea +torque errors",
     "identify": r"without noise: combinations found with relative error \d\.\de-1\d(.|\n)*10 of 10 bodies can exist",
+    "leg_ik": r"feet off by \de-1\d m(.|\n)*9\d\d of 1000 places reached(.|\n)*limits 0\.2 and 2\.0 kept: True",
     "load_file": r"'pin': 0\.0, 'thumb_joint_mimic': 0\.0",
     "randomize": r"at nominal values the two agree to \d\.\de-1\d",
     "simulate": r"quadrupeds pushed: 1\d\d still stand",
     "standing_env": r"servos alone: mean reward 0\.9\d+, 0 falls",
+    "wbc_squat": r"6\.0 cm down, 8\.0 cm from .*\nit was off by 0\.\d+ mm at most; .* by 0\.0\d mm(.|\n)*status 1",
+    "swing_up": r"converged after \d+ iterations(.|\n)*t = 2\.0 s: pole +[-+][01]\.\d degrees from upright",
     "tello_loads": r"weight (\S+) N, contacts push up with \1 N",
 }
 
 
-HOLDING = {"allegro_cube": "wonik_allegro", "gripper_box": "robotiq_2f85"}
+HOLDING = {"allegro_cube": "wonik_allegro", "cassie_push": "agility_cassie", "gripper_box": "robotiq_2f85"}
 """Examples with a robot of the MuJoCo Menagerie."""
 
 

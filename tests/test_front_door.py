@@ -18,10 +18,11 @@ from helpers import assert_enough
 
 import kinloop as kl
 from kinloop import front_door
+from kinloop import scalar as sc
 from kinloop.algorithms.quantities import QUANTITIES
 from kinloop.algorithms.trees.reactions import Reactions
 from kinloop.compiler.run import builtin
-from kinloop.errors import KinloopError, NonFiniteInput, SingularConfiguration
+from kinloop.errors import KinloopError, NonFiniteInput, ShapeError, SingularConfiguration
 
 pytestmark = pytest.mark.skipif(not builtin.usable(), reason="no builtins on this interpreter")
 
@@ -558,3 +559,22 @@ def test_many_threads_share_rows_options_and_constraints():
     for t in threads:
         t.join()
     assert not errors
+
+
+def test_methods_of_a_robot_can_be_traced():
+    robot = kl.robots.load("mit_humanoid_leg")
+    q, v = robot.random_state(1)
+    frame = robot.body_names[-1]
+    held = [kl.Point(frame)]
+    cases = {
+        "pose": lambda q, v: robot.frame_pose(q, frame)[:3, 3],
+        "energy": lambda q, v: robot.kinetic_energy(q, v) + robot.potential_energy(q),
+        "forces": lambda q, v: robot.forward_dynamics(q, v, v, np.ones((len(robot.body_names), 6))),
+        "held": lambda q, v: robot.constrained_dynamics(q, v, v, held)[0],
+        "slopes": lambda q, v: robot.forward_dynamics_derivatives(q, v, v)[0],
+    }
+    for name, call in cases.items():
+        traced = sc.trace(lambda q, v, call=call: np.asarray(call(q, v)), {"q": robot.nq, "v": robot.nv})
+        np.testing.assert_allclose(traced(q, v), call(q, v), rtol=1e-9, atol=1e-9, err_msg=name)
+    with pytest.raises(ShapeError, match="v must have"):
+        sc.trace(lambda q: robot.kinetic_energy(q, np.zeros(1)), {"q": robot.nq})

@@ -52,6 +52,10 @@ class ConflictingConstraints(KinloopError, ValueError):
     """Motion constraints that no acceleration can satisfy together."""
 
 
+class NoSuchControl(KinloopError, ValueError):
+    """A state in which no torques within limits do what has to hold."""
+
+
 class CompileError(KinloopError, RuntimeError):
     """A kernel that could not be made."""
 

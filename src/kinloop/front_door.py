@@ -10,6 +10,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from kinloop import scalar as sc
 from kinloop.algorithms.constrained.motion_constraints import (
     Constraints,
     MotionConstraint,
@@ -17,10 +20,11 @@ from kinloop.algorithms.constrained.motion_constraints import (
     with_numbers,
 )
 from kinloop.algorithms.quantities import QUANTITIES
-from kinloop.algorithms.requests import Request, ask, input_sizes
+from kinloop.algorithms.requests import Request, ask, evaluate, input_sizes, make_plan
 from kinloop.compiler import Kernel
 from kinloop.constrained_motion import CONFLICT, constrained_motion
 from kinloop.doors import Door, Guarded
+from kinloop.errors import ShapeError
 from kinloop.inputs import checked_derivative_inputs, checked_inputs, largest
 from kinloop.interpreted import Interpreted
 from kinloop.kernels import KEPT, Kernels, is_own
@@ -31,6 +35,12 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 Frames = str | tuple[str, ...]
+
+
+def _has_symbols(x: Any) -> bool:
+    """Whether something that is handed over is being traced."""
+    return isinstance(x, np.ndarray) and x.dtype == object and any(isinstance(s, sc.Symbol) for s in x.flat)
+
 
 HIDDEN = (CONFLICT, 0.5)
 """Limits of what motion under constraints gives besides accelerations and multipliers: the residual, which conflicts
@@ -139,7 +149,29 @@ class FrontDoor:
                 return self._kernels.answer(asked)(*x)
             return constrained_motion(self._kernels, asked, x, on_conflict)
 
+        if any(map(_has_symbols, inputs)):
+            return self._traced(asked, inputs, f_ext, 0 if on_conflict is None else len(HIDDEN))
         return self._states.answer(asked, checked_inputs(self._kernels.tree, asked, inputs, f_ext), computed)
+
+    def _traced(self, asked: Request, inputs: Sequence[Any], f_ext: Any, hidden: int) -> Any:
+        """The same on symbols of one state, in a function that is being traced: no state is judged.
+
+        The last `hidden` outputs are not handed over.
+        """
+        tree = self._kernels.tree
+        sizes = input_sizes(tree, asked)
+        given = [
+            *inputs,
+            *([] if f_ext is None else [f_ext]),
+            *([all_numbers(asked.constraints)] * ("numbers" in sizes)),
+        ]
+        flat = [np.asarray(x).reshape(-1) for x in given]
+        for (name, n), x in zip(sizes.items(), flat, strict=True):
+            if len(x) != n:
+                raise ShapeError(f"{name} must have {n} entries where it is traced, received {len(x)}")
+        values = evaluate(tree, asked, *flat, plan=make_plan(tree, asked)).values()
+        found = tuple(x if x.ndim else x[()] for x in values)
+        return found[: len(found) - hidden] if len(found) > 1 else found[0]
 
     def differentiate(
         self,

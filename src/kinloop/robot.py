@@ -34,6 +34,9 @@ from kinloop.states import StateCheck
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from kinloop.sim.file_motors import FileMotor
+    from kinloop.sim.motors import Motor
+
 
 class Robot(RobotDerivatives):
     """A mechanism with its clusters and coordinates.
@@ -87,6 +90,16 @@ class Robot(RobotDerivatives):
         drawn = [self.random_state(rng) for _ in range(count)]
         q, v = (np.array(x) for x in zip(*drawn, strict=True))
         return base_parameters(self.regressor(q, v, rng.normal(size=v.shape)).reshape(-1, len(names)), names)
+
+    def motors(self, names: Sequence[str] | None = None) -> list[Motor | FileMotor]:
+        """Motors, for simulations and motor spaces: all of the model file, or those that are named.
+
+        A name is that of an actuator of the file, or of a coordinate, "joint" or "joint[2]", which then gets a motor
+        whose control is its force, within the limit of its joint.
+        """
+        from kinloop.sim.file_motors import model_motors, named_motors  # against the layers: motors are simulated
+
+        return model_motors(self.tree)[0] if names is None else named_motors(self.tree, names)
 
     # --- configurations
 
