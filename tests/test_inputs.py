@@ -7,8 +7,8 @@ import pytest
 
 import kinloop as kl
 from kinloop.algorithms.requests import ask
-from kinloop.errors import MethodError, NonFiniteInput, ShapeError
-from kinloop.inputs import SHORT, checked, checked_inputs, checked_wrenches, largest
+from kinloop.errors import MethodError, NonFiniteInput, ShapeError, UnknownName
+from kinloop.inputs import SHORT, checked, checked_inputs, checked_wrenches, largest, wrenches_by_body
 
 
 @pytest.fixture(scope="module")
@@ -89,3 +89,46 @@ def test_the_wrong_number_of_arrays_is_refused_by_what_is_taken(robot):
         robot.compute("mass_matrix", q, v)
     with pytest.raises(ShapeError, match=r"x must have shape \(3,\)"):
         robot.delassus_solve(q, [kl.Point(robot.body_names[0])], np.zeros(2))
+
+
+def test_wrenches_by_body_are_rows_of_zeros_but_for_those_named():
+    found = wrenches_by_body({"b": [1, 2, 3, 4, 5, 6], "c": np.ones((2, 6))}, ["a", "b", "c"])
+    assert found.shape == (2, 3, 6) and not found[:, 0].any()
+    np.testing.assert_array_equal(found[:, 1], [[1, 2, 3, 4, 5, 6]] * 2)
+    np.testing.assert_array_equal(found[:, 2], np.ones((2, 6)))
+    assert not wrenches_by_body({}, ["a"]).any()
+
+
+def test_wrenches_by_body_say_what_is_wrong_with_them():
+    with pytest.raises(UnknownName, match="no body named 'link9'; did you mean 'link1'"):
+        wrenches_by_body({"link9": np.zeros(6)}, ["link1"])
+    with pytest.raises(ShapeError, match=r"f_ext of 'a' must have shape \(6,\) or .* received \(3,\)"):
+        wrenches_by_body({"a": np.zeros(3)}, ["a"])
+    with pytest.raises(ShapeError, match=r"as many rows for every body, received 'a' \(2, 6\), 'b' \(3, 6\)"):
+        wrenches_by_body({"a": np.zeros((2, 6)), "b": np.zeros((3, 6))}, ["a", "b"])
+
+
+def test_everything_that_takes_wrenches_takes_them_by_body():
+    robot = kl.robots.load("four_bar")
+    (q, v), tau, n = robot.random_state(0), np.ones(1), len(robot.body_names)
+    wrench, weld = np.arange(1.0, 7.0), [kl.Rows(robot.body_names[0], np.eye(6)[2:3], np.zeros(1))]
+    given, f_ext = {robot.body_names[1]: wrench}, np.zeros((n, 6))
+    f_ext[1] = wrench
+    for asked in (
+        lambda f: robot.forward_dynamics(q, v, tau, f_ext=f),
+        lambda f: robot.forward_dynamics(q, v, tau, f_ext=f, method="dense_kkt"),
+        lambda f: robot.inverse_dynamics(q, v, tau, f_ext=f),
+        lambda f: robot.bias_force(q, v, f_ext=f),
+        lambda f: robot.constrained_dynamics(q, v, tau, weld, f_ext=f, on_conflict="least_squares")[1],
+        lambda f: robot.forward_dynamics_derivatives(q, v, tau, f_ext=f)[0],
+        lambda f: robot.inverse_dynamics_second_derivatives(q, v, tau, f_ext=f).qq,
+        lambda f: robot.compute("forward_dynamics", q, v, tau, f_ext=f),
+        lambda f: robot.compute("bias_force", q, v, tau, tau, f_ext, f_ext=f, derivative="jvp")[-1],
+    ):
+        for _ in range(2):  # the careful way, then the quick one
+            np.testing.assert_array_equal(asked(given), asked(f_ext))
+    with pytest.raises(NonFiniteInput, match="f_ext is nan"):
+        robot.bias_force(q, v, f_ext={robot.body_names[0]: np.full(6, np.nan)})
+    rows = {robot.body_names[1]: np.outer([0.0, 1.0], wrench)}
+    both = robot.bias_force(q, v, f_ext=rows)
+    np.testing.assert_allclose(both, [robot.bias_force(q, v), robot.bias_force(q, v, f_ext=f_ext)], rtol=1e-12)

@@ -15,7 +15,7 @@ from kinloop.robot import Robot
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kinloop import io, robots, sim
+    from kinloop import control, io, robots, sim, viewer
     from kinloop.io import convert
     from kinloop.sim import Simulator
 
@@ -23,15 +23,17 @@ __version__ = "0.1.0"
 __all__ = [
     "Body", "Builder", "Closure", "Frame", "Joint", "KinloopError", "LoopNotClosed", "Mechanism", "ModelError", "Point",
     "Robot", "Rows", "Simulator", "Weld",
-    "convert", "io", "load", "quantities", "robots", "scalar", "sim",
+    "control", "convert", "io", "load", "quantities", "robots", "scalar", "sim", "viewer",
 ]  # fmt: skip
 
 _LAZY = {
+    "control": ("kinloop.control", None),
     "convert": ("kinloop.io", "convert"),
     "io": ("kinloop.io", None),
     "robots": ("kinloop.robots", None),
     "sim": ("kinloop.sim", None),
     "Simulator": ("kinloop.sim", "Simulator"),
+    "viewer": ("kinloop.viewer", None),
 }
 """Imported when first asked for. Of the 150 ms that all of kinloop takes with NumPy and llvmlite, io takes 30 ms,
 sim 14 ms and robots 10 ms (`python -X importtime`)."""
@@ -57,9 +59,27 @@ def load(
     `floating_base`: None as the file says, True frees the base, False fixes it. `backend` and `check` are those of
     `Robot`, further options those of `kinloop.io.load`: strict, packages, keep_fixed, accept_inertia, limits.
     """
+    from pathlib import Path
+
     from kinloop import io
 
+    if not Path(path).exists() and not Path(path).suffix:
+        _refuse_name(str(path))
     return io.build(path, lambda mechanism: Robot(mechanism, backend, check), floating_base=floating_base, **options)
+
+
+def _refuse_name(name: str) -> None:
+    """An error for what is no file and may be meant as the name of a robot of the zoo."""
+    from kinloop import robots
+
+    if name in robots.names():
+        raise ModelError(
+            f"there is no file {name!r}; the robot of that name in the zoo is kinloop.robots.load({name!r})"
+        )
+    raise ModelError(
+        f"there is no file {name!r}; give a model file, or load a robot of the zoo by kinloop.robots.load(name) "
+        "(kinloop.robots.names() lists them)"
+    )
 
 
 def quantities() -> list[str]:

@@ -6,7 +6,7 @@ kind of constraints, whose numbers are inputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from kinloop.compiler import Kernel
 from kinloop.constrained_motion import CONFLICT, constrained_motion
 from kinloop.doors import Door, Guarded
 from kinloop.errors import ShapeError
-from kinloop.inputs import checked_derivative_inputs, checked_inputs, largest
+from kinloop.inputs import checked_derivative_inputs, checked_inputs, largest, wrenches_by_body
 from kinloop.interpreted import Interpreted
 from kinloop.kernels import KEPT, Kernels, is_own
 from kinloop.scalar import Array
@@ -33,6 +33,8 @@ from kinloop.states import StateCheck
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+    from kinloop.inputs import Wrenches
 
 Frames = str | tuple[str, ...]
 
@@ -74,14 +76,14 @@ class FrontDoor:
         quantity: str,
         inputs: Sequence[ArrayLike],
         method: str | None,
-        f_ext: ArrayLike | None = None,
+        f_ext: Wrenches | None = None,
         frames: Sequence[str] = (),
     ) -> Any:
         """A quantity by a method, or with external wrenches."""
         names = frames if type(frames) is str else tuple(frames)
         key = (names, method, f_ext is None)
         door = self._doors[quantity].get(key) or self._kept(quantity, key, self._optional(quantity, *key))
-        return door.call(*inputs) if f_ext is None else door.call(*inputs, f_ext)
+        return door.call(*inputs) if f_ext is None else door.call(*inputs, self.wrenches(f_ext))
 
     def under(
         self,
@@ -89,7 +91,7 @@ class FrontDoor:
         inputs: Sequence[ArrayLike],
         constraints: Constraints,
         method: str | None = None,
-        f_ext: ArrayLike | None = None,
+        f_ext: Wrenches | None = None,
         on_conflict: str | None = None,
         compliance: float | None = None,
     ) -> Any:
@@ -100,14 +102,20 @@ class FrontDoor:
             door, numbers = self._placed[key]
         except (KeyError, TypeError):  # not seen before, or never to be recognised
             door, numbers = self._place(*key)
-        return door.call(*inputs, *numbers) if f_ext is None else door.call(*inputs, f_ext, *numbers)
+        return door.call(*inputs, *numbers) if f_ext is None else door.call(*inputs, self.wrenches(f_ext), *numbers)
+
+    def wrenches(self, f_ext: Wrenches) -> ArrayLike:
+        """External wrenches as one array, also where they are given by the names of bodies."""
+        if type(f_ext) is np.ndarray or not isinstance(f_ext, Mapping):
+            return f_ext
+        return wrenches_by_body(f_ext, [b.name for b in self._kernels.tree.top.mechanism.bodies])
 
     def answer(
         self,
         quantity: str,
         inputs: Sequence[ArrayLike],
         method: str | None,
-        f_ext: ArrayLike | None,
+        f_ext: Wrenches | None,
         frames: Sequence[str],
         constraints: Constraints,
         axes: str = "body",
@@ -132,14 +140,14 @@ class FrontDoor:
         quantity: str,
         inputs: Sequence[ArrayLike],
         method: str | None = None,
-        f_ext: ArrayLike | None = None,
+        f_ext: Wrenches | None = None,
         frames: Sequence[str] = (),
         constraints: Constraints = (),
         axes: str = "body",
     ) -> Any:
         """The careful way, for any request."""
         asked = ask(self._kernels.tree.top, quantity, method, frames, constraints, f_ext is not None, axes=axes)
-        return self._compute(asked, inputs, f_ext)
+        return self._compute(asked, inputs, None if f_ext is None else self.wrenches(f_ext))
 
     def _compute(
         self, asked: Request, inputs: Sequence[ArrayLike], f_ext: ArrayLike | None, on_conflict: str | None = None
@@ -179,7 +187,7 @@ class FrontDoor:
         quantity: str,
         inputs: Sequence[ArrayLike],
         method: str | None = None,
-        f_ext: ArrayLike | None = None,
+        f_ext: Wrenches | None = None,
         frames: Sequence[str] = (),
         constraints: Constraints = (),
         axes: str = "body",
@@ -188,6 +196,7 @@ class FrontDoor:
         top, forces = self._kernels.tree.top, f_ext is not None
         asked = ask(top, quantity, method, frames, constraints, forces, (), None, axes, derivative)
         computed = self._kernels.answer(asked)
+        f_ext = None if f_ext is None else self.wrenches(f_ext)
         given = checked_derivative_inputs(self._kernels.tree, asked, computed.inputs, computed.outputs, inputs, f_ext)
         return self._states.answer(asked, given, lambda x: computed(*x))
 

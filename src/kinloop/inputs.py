@@ -12,12 +12,14 @@ from kinloop.algorithms.constrained.motion_constraints import all_numbers
 from kinloop.algorithms.quantities import QUANTITIES
 from kinloop.algorithms.requests import Request, input_size
 from kinloop.clusters import ClusterTree
-from kinloop.errors import MethodError, NonFiniteInput, ShapeError
+from kinloop.errors import MethodError, NonFiniteInput, ShapeError, unknown
 from kinloop.scalar import Array
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    Wrenches = ArrayLike | Mapping[str, ArrayLike]
+    """External wrenches as users give them: (..., bodies, 6), or (..., 6) by the names of bodies."""
 
 POSITIONS, POSITION = ("q", "q0", "q1"), 1e12
 """Positions, and how large they may be [m, rad]: of an angle beyond, no digit of its sine is left."""
@@ -58,6 +60,26 @@ def checked_wrenches(f_ext: ArrayLike, bodies: int) -> Array:
     if a.shape[-2:] != (bodies, 6):
         raise ShapeError(f"f_ext must have shape (..., {bodies}, 6), one wrench per body, received {a.shape}")
     return checked("f_ext", a.reshape(*a.shape[:-2], 6 * bodies), 6 * bodies)
+
+
+def wrenches_by_body(f_ext: Mapping[str, ArrayLike], bodies: Sequence[str]) -> Array:
+    """External wrenches given by the names of bodies as one array (..., bodies, 6); all others are zero."""
+    places, found = {name: k for k, name in enumerate(bodies)}, dict[str, Array]()
+    for name, wrench in f_ext.items():
+        if name not in places:
+            raise unknown("body", name, places)
+        found[name] = x = np.asarray(wrench)
+        if x.shape[-1:] != (6,):
+            raise ShapeError(f"f_ext of {name!r} must have shape (6,) or (..., 6), angular first, received {x.shape}")
+    try:
+        rows = np.broadcast_shapes(*(x.shape[:-1] for x in found.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name!r} {x.shape}" for name, x in found.items())
+        raise ShapeError(f"f_ext must have as many rows for every body, received {shapes}") from None
+    out = np.zeros((*rows, len(places), 6), dtype=np.result_type(float, *found.values()))
+    for name, x in found.items():
+        out[..., places[name], :] = x
+    return out
 
 
 def checked_inputs(

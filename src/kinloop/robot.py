@@ -34,6 +34,7 @@ from kinloop.states import StateCheck
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from kinloop.inputs import Wrenches
     from kinloop.sim.file_motors import FileMotor
     from kinloop.sim.motors import Motor
 
@@ -43,7 +44,8 @@ class Robot(RobotDerivatives):
 
     `q` holds the positions of all spanning-tree joints (nq), `v` the velocities of the independent
     coordinates (nv); `spanning_velocity(q, v)` gives the velocities of all joints (n_spanning). `tau`
-    is the force dual to `v`. External wrenches `f_ext` are (bodies, 6), each in its body's frame.
+    is the force dual to `v`. External wrenches `f_ext` are (bodies, 6), each in its body's frame,
+    angular first, or a mapping from the names of bodies that feel one: {"torso": [0, 0, 0, 10, 0, 0]}.
     Positions that are no closed, regular configuration are refused with the reason; `check="off"` leaves that out for
     who has closed them, and may get numbers that mean nothing where not.
     """
@@ -161,7 +163,7 @@ class Robot(RobotDerivatives):
     # --- dynamics
 
     def forward_dynamics(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None, method: str | None = None
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: Wrenches | None = None, method: str | None = None
     ) -> Array:
         """Accelerations of the independent coordinates under the forces tau."""
         if method is None and f_ext is None:
@@ -169,7 +171,7 @@ class Robot(RobotDerivatives):
         return self._by("forward_dynamics", (q, v, tau), method, f_ext)
 
     def inverse_dynamics(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None, method: str | None = None
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: Wrenches | None = None, method: str | None = None
     ) -> Array:
         """The forces tau that give the accelerations a."""
         if method is None and f_ext is None:
@@ -188,7 +190,7 @@ class Robot(RobotDerivatives):
         """log det M."""
         return self._answers["log_determinant"](q)
 
-    def bias_force(self, q: ArrayLike, v: ArrayLike, f_ext: ArrayLike | None = None) -> Array:
+    def bias_force(self, q: ArrayLike, v: ArrayLike, f_ext: Wrenches | None = None) -> Array:
         """The forces tau at zero acceleration: Coriolis, centrifugal, gravity, less external ones."""
         return self._answers["bias_force"](q, v) if f_ext is None else self._by("bias_force", (q, v), None, f_ext)
 
@@ -218,7 +220,7 @@ class Robot(RobotDerivatives):
         tau: ArrayLike,
         constraints: Constraints = (),
         method: str | None = None,
-        f_ext: ArrayLike | None = None,
+        f_ext: Wrenches | None = None,
         on_conflict: str = "error",
         compliance: float | None = None,
     ) -> tuple[Array, Array]:
@@ -245,7 +247,7 @@ class Robot(RobotDerivatives):
         found: Array = self._door.under("delassus_solve", (q, x), constraints, method)
         return found
 
-    def reactions(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None) -> Reactions:
+    def reactions(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: Wrenches | None = None) -> Reactions:
         """Wrenches in all tree joints and loops under tau, by name."""
         if f_ext is None:
             return Reactions(self.tree, self._answers["reactions"](q, v, tau))
@@ -260,7 +262,7 @@ class Robot(RobotDerivatives):
         method: str | None = None,
         frames: Sequence[str] = (),
         constraints: Constraints = (),
-        f_ext: ArrayLike | None = None,
+        f_ext: Wrenches | None = None,
         axes: str = "body",
         derivative: str | None = None,
     ) -> Any:

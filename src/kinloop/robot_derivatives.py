@@ -15,6 +15,8 @@ from kinloop.scalar import Array
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from kinloop.inputs import Wrenches
+
 
 class SecondDerivatives(NamedTuple):
     """Second derivatives of dynamics, each (..., nv, nv, nv): entry i, j, k is the change of the first derivative of
@@ -35,7 +37,7 @@ class RobotDerivatives(RobotKinematics):
     """Derivatives of a robot's motion, energy and dynamics: loops stay closed, the other arguments are held."""
 
     def forward_dynamics_derivatives(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None, method: str | None = None
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: Wrenches | None = None, method: str | None = None
     ) -> tuple[Array, Array, Array]:
         """da/dq, da/dv, da/dtau in the tangent space: loops stay closed, the other arguments are held."""
         if method is None and f_ext is None:
@@ -45,7 +47,7 @@ class RobotDerivatives(RobotKinematics):
         return da_dq, da_dv, da_dtau
 
     def inverse_dynamics_derivatives(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None, method: str | None = None
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: Wrenches | None = None, method: str | None = None
     ) -> tuple[Array, Array, Array]:
         """dtau/dq, dtau/dv, dtau/da = M in the tangent space; f_ext turns with its body."""
         if method is None and f_ext is None:
@@ -61,7 +63,7 @@ class RobotDerivatives(RobotKinematics):
         tau: ArrayLike,
         constraints: Constraints = (),
         method: str | None = None,
-        f_ext: ArrayLike | None = None,
+        f_ext: Wrenches | None = None,
     ) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
         """(da/dq, da/dv, da/dtau), (dl/dq, dl/dv, dl/dtau) of `constrained_dynamics`, l the multipliers row by row.
 
@@ -74,14 +76,14 @@ class RobotDerivatives(RobotKinematics):
         return (da_dq, da_dv, da_dtau), (dl_dq, dl_dv, dl_dtau)
 
     def inverse_dynamics_second_derivatives(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: Wrenches | None = None
     ) -> SecondDerivatives:
         """How d tau/dq, d tau/dv and d tau/da = M change along closed motions and velocities; exact."""
         given = [checked(name, x, n) for name, x, n in (("q", q, self.nq), ("v", v, self.nv), ("a", a, self.nv))]
         return self._second(given, f_ext)
 
     def forward_dynamics_second_derivatives(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: Wrenches | None = None
     ) -> SecondDerivatives:
         """How da/dq, da/dv and da/dtau = M^-1 change along closed motions and velocities; exact."""
         a = self._by("forward_dynamics", (q, v, tau), None, f_ext)
@@ -98,14 +100,14 @@ class RobotDerivatives(RobotKinematics):
         solved = ((-inverse[..., None, :, :] @ x.swapaxes(-3, -2)).swapaxes(-3, -2) for x in needed)
         return SecondDerivatives(*map(np.ascontiguousarray, solved))
 
-    def _second(self, given: list[Array], f_ext: ArrayLike | None) -> SecondDerivatives:
+    def _second(self, given: list[Array], f_ext: Wrenches | None) -> SecondDerivatives:
         """Second derivatives of inverse dynamics: its first ones along every coordinate, as rows of a batch."""
         first, bodies = "inverse_dynamics_derivatives", len(self.body_names)
         q, v, a = (x[..., None, :] for x in given)
         units, none = np.eye(self.nv), np.zeros(self.nv)
         directions = [units, none, none]
         if f_ext is not None:
-            f_ext = checked_wrenches(f_ext, bodies)
+            f_ext = checked_wrenches(self._door.wrenches(f_ext), bodies)
             f_ext = f_ext.reshape(*f_ext.shape[:-1], 1, bodies, 6)
             directions.append(np.zeros((bodies, 6)))
         *_, qq, vq, dM = self._door.differentiate("jvp", first, (q, v, a, *directions), f_ext=f_ext)

@@ -97,6 +97,6 @@ class RobotKinematics(RobotStructure):
     def frame_acceleration(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: str, axes: str = "body") -> Array:
         """J a + dJ/dt v: rate of the numbers of the frame's twist in the same axes [rad/s^2, m/s^2].
 
-        In its own axes that is the spatial acceleration, in the world's the acceleration of its origin.
+        In its own axes that is the spatial acceleration, in the world's the classical one: that of its origin.
         """
         return self._of_frames("frame_acceleration", frame, axes)(q, v, a)

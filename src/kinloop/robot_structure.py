@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from kinloop.algorithms.trees.kinematics import FrameAt, find_frame
 from kinloop.clusters import ClusterTree
 from kinloop.errors import UnknownName, unknown
+from kinloop.model.joint import position_names
+from kinloop.model.parameters import open_parameters, parameter_value
+from kinloop.scalar import Array
 
 
 class RobotStructure:
@@ -14,9 +19,10 @@ class RobotStructure:
         self.mechanism, self.tree = tree.top.mechanism, tree
 
     def __repr__(self) -> str:
+        bodies, clusters = len(self.body_names), len(self.tree)
         return (
-            f"<Robot {self.name!r}: {len(self.body_names)} bodies in {len(self.tree)} clusters, "
-            f"nq={self.nq}, nv={self.nv}, n_spanning={self.n_spanning}>"
+            f"<Robot {self.name!r}: {bodies} bod{'y' if bodies == 1 else 'ies'} in {clusters} "
+            f"cluster{'' if clusters == 1 else 's'}, nq={self.nq}, nv={self.nv}, n_spanning={self.n_spanning}>"
         )
 
     @property
@@ -61,32 +67,73 @@ class RobotStructure:
         """Names of the coordinates of v."""
         return [self.tree.top.coordinates[d] for d in self.tree.independent_dofs]
 
+    @property
+    def position_names(self) -> list[str]:
+        """Names of the entries of q: a joint's own name, or "base[0]" and so on where it has several."""
+        return list(self._positions)
+
+    @property
+    def spanning_names(self) -> list[str]:
+        """Names of the entries of qd and qdd."""
+        return list(self.tree.top.coordinates)
+
     def q_index(self, joint: str) -> slice:
-        """Where the positions of a joint are in q."""
+        """Where the positions of a joint, or one of them ("base[3]"), are in q; `position_names` is the way back."""
+        return _found(joint, self.tree.top.joint_index, self.tree.top.q_of, self._positions)
+
+    def spanning_index(self, joint: str) -> slice:
+        """Where the velocities of a joint, or one of them, are in qd and qdd; `spanning_names` is the way back."""
         top = self.tree.top
-        if joint not in top.joint_index:
-            raise unknown("joint", joint, self.joint_names)
-        return top.q_of[top.joint_index[joint]]
+        return _found(joint, top.joint_index, top.v_of, top.coordinates)
 
     def v_index(self, joint: str) -> slice:
-        """Where the velocities of a joint, or of one of its coordinates ("base[3]"), are in v, tau and a."""
-        top = self.tree.top
-        if joint in top.joint_index:
-            here = top.v_of[top.joint_index[joint]]
-            wanted = list(range(here.start, here.stop))
-        elif joint in top.coordinates:
-            wanted = [top.coordinates.index(joint)]
-        else:
-            raise unknown("joint", joint, [*self.joint_names, *top.coordinates])
-        independent = self.tree.independent_dofs
+        """Where the velocities of a joint, or one of them ("base[3]"), are in v, tau and a.
+
+        `independent_names` is the way back. A joint that follows from others is not in v: an error says so.
+        """
+        top, independent = self.tree.top, self.tree.independent_dofs
+        here = self.spanning_index(joint)
+        wanted = list(range(here.start, here.stop))
         if dependent := [top.coordinates[d] for d in wanted if d not in independent]:
+            names = ", ".join(map(repr, dependent))
             raise UnknownName(
-                f"joint {joint!r} is not in v: {', '.join(map(repr, dependent))} follow from other coordinates; take "
-                "one of robot.independent_names, or make it independent by robot.with_independent"
+                f"joint {joint!r} is not in v: {names} follow{'s' if len(dependent) == 1 else ''} from other "
+                "coordinates; take one of robot.independent_names, or make it independent by robot.with_independent"
             )
         start = independent.index(wanted[0]) if wanted else 0
         return slice(start, start + len(wanted))
 
+    def body_index(self, body: str) -> int:
+        """Where a body is among `body_names`, and in arrays with a row per body such as f_ext."""
+        names = self.body_names
+        if body not in names:
+            raise unknown("body", body, names)
+        return names.index(body)
+
+    def parameters(self) -> dict[str, Array]:
+        """The values of everything that `compile(..., parameters=[...])` can leave open, by name.
+
+        Of every body "torso.mass" [kg], "torso.com" [m], "torso.inertia" (xx, yy, zz, xy, xz, yz about the centre of
+        mass) [kg m^2]; of every joint "knee.position" [m], "knee.rpy" [rad], "knee.armature" [kg m^2, kg]; of every
+        linear coupling "gear.ratio". For identification see `inertial_parameters`.
+        """
+        top = self.tree.top
+        return {name: parameter_value(top, name) for name in open_parameters(top)}
+
+    @property
+    def _positions(self) -> list[str]:
+        return [name for j in self.mechanism.joints for name in position_names(j)]
+
     def frame(self, name: str) -> FrameAt:
         """Body index and placement of a frame."""
         return find_frame(self.tree.top, name)
+
+
+def _found(joint: str, joints: Mapping[str, int], places: Sequence[slice], coordinates: Sequence[str]) -> slice:
+    """Where a joint, or one of its coordinates, is in a vector."""
+    if joint in joints:
+        return places[joints[joint]]
+    if joint not in coordinates:
+        raise unknown("joint", joint, dict.fromkeys([*joints, *coordinates]))
+    start = coordinates.index(joint)
+    return slice(start, start + 1)

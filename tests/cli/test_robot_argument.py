@@ -61,10 +61,11 @@ def test_info_says_what_is_wrong_with_a_file(run, tmp_path):
     assert "is a file and takes no options; remove links" in err
 
 
-def test_base_of_a_zoo_robot_is_not_for_choosing(run):
-    status, _, err = run("info", "tello", "--fixed")
-    assert status == 1
-    assert err.startswith("error: --floating and --fixed are for model files")
+def test_base_of_a_zoo_robot_is_for_choosing(run):
+    status, out, _ = run("info", "tello", "--fixed")
+    assert status == 0 and "torso-to-ground" not in out.split("independent")[-1]
+    status, _, err = run("info", "four_bar", "--floating")
+    assert status == 1 and "stands on the world" in err
 
 
 def test_packages_of_a_model_file_are_declared_on_the_command_line(run, tmp_path):

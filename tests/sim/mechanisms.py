@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 import kinloop as kl
 from kinloop.algorithms.trees.articulated import articulate
 from kinloop.algorithms.trees.kinematics import motion
 from kinloop.model import Builder
-from kinloop.model.joints import Fixed, Free
 from kinloop.robots.solid_inertias import bar, box
 from kinloop.sim import ContactPoint, Simulator, box_corners
 from kinloop.sim.actuators import joint_forces
@@ -44,9 +41,7 @@ def free_box(mass: float = 2.0, x: float = 0.2, y: float = 0.3, z: float = 0.1) 
 
 def on_fixed_base(name: str) -> kl.Robot:
     """A robot of the zoo with its free base fixed to the world."""
-    m = kl.robots.mechanism(name)
-    joints = tuple(replace(j, type=Fixed()) if isinstance(j.type, Free) else j for j in m.joints)
-    return replace(m, joints=joints).build()
+    return kl.robots.load(name, floating_base=False)
 
 
 RECORD = ("q", "v", "energy", "kinetic_energy", "loop_error")

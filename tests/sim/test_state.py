@@ -7,9 +7,10 @@ from dataclasses import FrozenInstanceError, fields
 import numpy as np
 import pytest
 
+from kinloop.errors import MethodError
 from kinloop.sim import Simulator, State
 from kinloop.sim.state import Maker
-from tests.sim.mechanisms import pendulum
+from tests.sim.mechanisms import crank_rocker, pendulum
 
 
 def two():
@@ -45,8 +46,8 @@ def test_arrays_are_what_is_said_per_row():
 
 def test_rows_are_well_while_they_run():
     assert two().ok.tolist() == [True, False]
-    made = State(*two().arrays(), 1e-3, Maker("robot", "a", "rk4", "b")).repeated(4)
-    assert made.made_by == Maker("robot", "a", "rk4", "b") and made.ok.all()
+    made = State(*two().arrays(), 1e-3, Maker("robot", "a", "rk4", "b", (0,))).repeated(4)
+    assert made.made_by == Maker("robot", "a", "rk4", "b", (0,)) and made.ok.all()
 
 
 def test_a_state_does_not_change():
@@ -61,3 +62,18 @@ def test_states_and_rollouts_made_in_little_time_have_all_of_their_fields():
         assert set(vars(made)) == {f.name for f in fields(made)}
         with pytest.raises(FrozenInstanceError):
             made.t = None
+
+
+def test_v_is_the_independent_part_of_qd():
+    made = State(*two().arrays(), 1e-3, Maker("robot", "a", "rk4", "b", (0,)))
+    np.testing.assert_array_equal(made.v, [[5.0], [6.0]])
+    with pytest.raises(MethodError, match=r"of no simulator's making; robot\.independent\(state\.qd\) gives its v"):
+        two().v  # noqa: B018
+
+
+def test_v_of_a_state_is_the_v_that_it_began_with():
+    sim = Simulator(crank_rocker("rocker_joint"), 1e-3)
+    state = sim.state(sim.robot.neutral(), [[0.3], [0.4]])
+    np.testing.assert_array_equal(state.v, [[0.3], [0.4]])
+    run = sim.rollout(state=state, steps=50)
+    np.testing.assert_allclose(run.final.v, run.v[:, -1], rtol=1e-10)

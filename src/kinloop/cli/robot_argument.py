@@ -13,7 +13,7 @@ from kinloop.errors import MethodError, ModelError
 
 Name = Annotated[str, typer.Argument(help="A robot of the zoo (see `kinloop robots`) or a model file.")]
 Options = Annotated[list[str] | None, typer.Option("--option", "-o", help="Option of a zoo robot: links=24.")]
-Floating = Annotated[bool | None, typer.Option("--floating/--fixed", help="Base of a model file.")]
+Floating = Annotated[bool | None, typer.Option("--floating/--fixed", help="Whether the base floats.")]
 
 Packages = Annotated[
     list[str] | None,
@@ -31,13 +31,11 @@ def find(
         if options:
             raise MethodError(f"{name!r} is a file and takes no options; remove {', '.join(options)}")
         return io.load(path, floating, packages=_packages(packages or [])).build()
-    if floating is not None:
-        raise MethodError(f"--floating and --fixed are for model files, and there is no file {name!r}; remove them")
     if packages:
         raise MethodError(f"--packages is for model files, and there is no file {name!r}; remove it")
     if path.suffix:
         raise ModelError(f"there is no file {name!r}; give an existing model file or a name from `kinloop robots`")
-    return kl.robots.load(name, **options)
+    return kl.robots.load(name, floating, **options)
 
 
 def _packages(given: list[str]) -> dict[str, str] | list[str]:

@@ -10,8 +10,8 @@ import numpy as np
 
 from kinloop.cli.timed_run import Run
 from kinloop.errors import MethodError
-from kinloop.progress import printable
 from kinloop.sim.actuators import make_drive, one_motor_forces
+from kinloop.sim.rollout_plot import drawing, plain_frame, plot_text
 
 BLOW = 12.0
 """Contact forces are drawn up to so many weights of the robot."""
@@ -26,15 +26,10 @@ def checked_plot_path(path: Path) -> Path:
 
 
 def pyplot() -> Any:
-    """The module matplotlib.pyplot, drawing to files; or one sentence about what to install."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise MethodError("the plot needs matplotlib; pip install matplotlib") from None
-    matplotlib.use("Agg")
-    import matplotlib.pyplot
-
-    return matplotlib.pyplot
+    """The module matplotlib.pyplot, drawing to files."""
+    plt = drawing()
+    plt.switch_backend("Agg")
+    return plt
 
 
 def plot_run(r: Run, path: Path) -> Path:
@@ -46,20 +41,13 @@ def plot_run(r: Run, path: Path) -> Path:
     figure, axes = plt.subplot_mosaic(mosaic, figsize=(11, 3.25 * len(mosaic)), sharex=True, layout="constrained")
     for draw, ax in zip(shown, axes.values(), strict=True):
         draw(r, ax)
-        ax.grid(alpha=0.3)
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.tick_params(labelbottom=True)
+        plain_frame(ax)
     for k in mosaic[-1]:
         axes[k].set_xlabel("time [s]")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)
     plt.close(figure)
     return path
-
-
-def plot_text(name: str) -> str:
-    """A name as matplotlib shows it unchanged: dollars in it begin no formula."""
-    return printable(name).replace("$", r"\$")
 
 
 def panels(r: Run) -> list[Callable[[Run, Any], None]]:

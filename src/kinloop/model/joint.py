@@ -77,4 +77,13 @@ class Joint:
 
 def coordinate_names(j: Joint) -> list[str]:
     """Names of the velocity coordinates of a joint: its own name, or name[0], name[1], ..."""
-    return [j.name] if j.type.nv == 1 else [f"{j.name}[{k}]" for k in range(j.type.nv)]
+    return _numbered(j.name, j.type.nv)
+
+
+def position_names(j: Joint) -> list[str]:
+    """Names of the position coordinates of a joint, likewise."""
+    return _numbered(j.name, j.type.nq)
+
+
+def _numbered(name: str, count: int) -> list[str]:
+    return [name] if count == 1 else [f"{name}[{k}]" for k in range(count)]

@@ -41,6 +41,14 @@ def _split(top: Topology, name: str) -> tuple[str, str]:
     return part, quantity
 
 
+def open_parameters(top: Topology) -> list[str]:
+    """Names of all parameters that a mechanism has."""
+    names = [f"{b.name}.{quantity}" for b in top.bodies for quantity in BODY]
+    for j in top.joints:
+        names += [f"{j.name}.{quantity}" for quantity in JOINT if quantity != "armature" or not j.type.is_free]
+    return names + [f"{name}.ratio" for name in top.ratios]
+
+
 def parameter_size(top: Topology, name: str) -> int:
     """How many numbers a parameter has."""
     part, quantity = _split(top, name)

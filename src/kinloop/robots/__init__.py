@@ -12,6 +12,7 @@
 | `tip_constrained_trees` | a ladder, a stalk, a plain chain: trees whose tips are to be constrained |
 | `body_tables` | robots from the tables in `data/`, one line per body |
 | `solid_inertias` | mass properties of boxes, bars and discs |
+| `floating_bases` | bases freed from the world, or fixed to it |
 | `option_checks` | options that must be whole numbers |
 """
 

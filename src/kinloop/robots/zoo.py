@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kinloop.errors import MethodError, unknown
-from kinloop.model import Builder, Mechanism
+from kinloop.model import Body, Builder, Mechanism
 from kinloop.robots import linkages, parallel_robots, published_robots, tello, vehicles
+from kinloop.robots.floating_bases import with_base
 from kinloop.robots.link_chains import belt_chain, four_bar_chain, geared_chain, revolute_rotor_chain
 from kinloop.robots.tip_constrained_trees import ladder, serial_chain, stalk
 
@@ -39,20 +40,24 @@ def describe(name: str) -> str:
     return (inspect.getdoc(_find(name)) or "").splitlines()[0]
 
 
-def mechanism(name: str, /, **options: Any) -> Mechanism:
-    """The mechanism of a robot of the zoo. Some take options: `mechanism("geared_chain", links=24)`."""
+def mechanism(name: str, /, floating_base: bool | Body | None = None, **options: Any) -> Mechanism:
+    """The mechanism of a robot of the zoo. Some take options: `mechanism("geared_chain", links=24)`.
+
+    `floating_base`: None as the robot is, True frees the base, False fixes it. Where a robot stands on the world
+    itself, a `kinloop.Body` takes the world's place and floats.
+    """
     build = _find(name)
     allowed = _options(build)
     for option in options:
         if option not in allowed:
             takes = f"it takes {', '.join(allowed)}" if allowed else "it takes none"
             raise MethodError(f"robot {name!r} has no option {option!r}; {takes}")
-    return build(**options).mechanism()
+    return with_base(build(**options).mechanism(), floating_base)
 
 
-def load(name: str, /, **options: Any) -> Robot:
-    """A robot of the zoo, ready to compute."""
-    return mechanism(name, **options).build()
+def load(name: str, /, floating_base: bool | Body | None = None, **options: Any) -> Robot:
+    """A robot of the zoo, ready to compute; options as for `mechanism`."""
+    return mechanism(name, floating_base, **options).build()
 
 
 def _find(name: str) -> Callable[..., Builder]:

@@ -32,8 +32,9 @@ What happens inside:
 - `single_step`: one row's next step with little around the kernel, for single steps and control functions.
 - `felt_inertia`: the inertia felt at a joint, for the gains of servos.
 - `schedule`: when a rollout ends, and at which times it is recorded.
-- `recorder`: fills the arrays of a `Rollout`. `reasons`: why a batch row stopped, in words.
-- `rollout_files`: rollouts as files. `parquet`: rollouts as tables.
+- `recorder`: fills the arrays of a `Rollout`. `recorded_controls`: what it keeps of controls, and what
+  follows from these. `reasons`: why a batch row stopped, in words.
+- `rollout_plot`: rollouts as curves. `rollout_files`: rollouts as files. `parquet`: rollouts as tables.
 """
 
 from kinloop.sim.contact.candidates import ContactPoint, box_corners, capsule_ends

@@ -249,21 +249,29 @@ def motor_forces(
     drive: Drive, q: Array, qd: Array, u: Array, linear: Sequence[Any] = (), at: Setting | None = None, h: Any = None
 ) -> list[tuple[int, Any]]:
     """(coordinate, force) of all motors, one by one; of bounded coordinates what is left of their sum."""
-    at = Setting(drive.top, q) if at is None else at
     out: list[tuple[int, Any]] = []
-    for k, (motor, d) in enumerate(zip(drive.motors, drive.dofs, strict=True)):
-        stays = linear[k] if linear else False
-        if isinstance(motor, Motor):
-            out.append((d, at_coordinate(motor, drive.own_force(k, q, qd, u, linear, h))))
-        else:
-            line = actuator_line(motor.actuator, drive.named_tendons, at)
-            more = drive.faded(motor.stiffness, line.arms, h).damping
-            force = file_motor_force(motor, line, qd, u[k], stays, more)
-            out += [(d, arm * force) for d, arm in line.arms.items()]
+    for arms, force in each_motor_force(drive, q, qd, u, linear, at, h):
+        out += [(d, arm * force) for d, arm in arms.items()]
     for k, (d, low, high) in enumerate(drive.bounds, start=len(drive.motors)):
         total = sum(x for e, x in out if e == d)
         bounded = unless(linear[k] if linear else False, total, sc.minimum(sc.maximum(total, low), high))
         out = [(e, x) for e, x in out if e != d] + [(d, bounded)]
+    return out
+
+
+def each_motor_force(
+    drive: Drive, q: Array, qd: Array, u: Array, linear: Sequence[Any] = (), at: Setting | None = None, h: Any = None
+) -> list[tuple[dict[int, Any], Any]]:
+    """The coordinates that a motor acts on, with moment arms, and its force on its own coordinate or along its line."""
+    at = Setting(drive.top, q) if at is None else at
+    out: list[tuple[dict[int, Any], Any]] = []
+    for k, (motor, d) in enumerate(zip(drive.motors, drive.dofs, strict=True)):
+        if isinstance(motor, Motor):
+            out.append(({d: 1.0}, at_coordinate(motor, drive.own_force(k, q, qd, u, linear, h))))
+        else:
+            line = actuator_line(motor.actuator, drive.named_tendons, at)
+            more = drive.faded(motor.stiffness, line.arms, h).damping
+            out.append((line.arms, file_motor_force(motor, line, qd, u[k], linear[k] if linear else False, more)))
     return out
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +21,10 @@ from kinloop.kernels import Computed
 from kinloop.model.facts import plain
 from kinloop.robot import Robot
 from kinloop.scalar import Array
+from kinloop.sim.actuators import each_motor_force
 from kinloop.sim.on_loops import closed_twice, projected
 from kinloop.sim.searching import HasMiddle, Searching
-from kinloop.sim.sensors import Sensors
+from kinloop.sim.sensors import OF_STEPS, Sensors
 from kinloop.sim.single_step import SingleStep
 from kinloop.sim.singularity import loop_speed, nearness
 from kinloop.sim.smooth_motion import spanning_kinetic_energy, state_rate
@@ -63,12 +64,29 @@ class Engine:
         tree = system.tree
         self.robot, self.system, self.integrator, self.tree, self.monitor = robot, system, integrator, tree, monitor
         self._spare: list[Places] = []
+        self._likes: dict[tuple[str, ...], Engine] = {}
         self._method = integrator if isinstance(integrator, StepMethod) else None
         frames = tuple(c.chart.key for c in tree if isinstance(c.chart, TangentFrame))
         contact = system.contact.key if system.contact else None
         outside = system.outside.key if system.outside else ()
         self._key = (frames, system.drive.key, integrator.key, contact, *outside, *system.sensed)
         self.sensors = Sensors(system.drive, system.nu, system.contact, system.outside)
+
+    @property
+    def takes_steps(self) -> bool:
+        """Whether the integrator takes steps of fixed length, by a kernel."""
+        return self._method is not None
+
+    def sensing(self, names: tuple[str, ...]) -> Engine:
+        """This engine, or one like it, whose steps give these too (`sensors.OF_STEPS`)."""
+        own = self.system.sensed
+        wanted = tuple(name for name in OF_STEPS if name in own or name in names)
+        if wanted == own:
+            return self
+        if wanted not in self._likes:
+            system = replace(self.system, sensed=wanted)
+            self._likes[wanted] = Engine(self.robot, system, self.integrator, self.monitor)
+        return self._likes[wanted]
 
     @cached_property
     def step(self) -> Any:
@@ -171,6 +189,16 @@ class Engine:
             return {"qd_on": np.asarray(on), "energies": np.array(energies + stored)}
 
         return self.kernel("read", read, self._spanning_sizes)
+
+    @cached_property
+    def motor_force(self) -> Any:
+        """The kernel of the forces of all motors at (q, qd) under what they are told."""
+        drive, sizes = self.system.drive, self._spanning_sizes | {"u": self.system.nu}
+
+        def force(q: Array, qd: Array, u: Array) -> dict[str, Any]:
+            return {"force": np.array([x for _, x in each_motor_force(drive, q, qd, u)])}
+
+        return self.kernel("motor_force", force, sizes)
 
     @cached_property
     def told(self) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from kinloop.scalar import Array
 from kinloop.sim.actuators import spring_energy
 from kinloop.sim.contact.small_steps import JAMMED
 from kinloop.sim.energy_monitor import imbalance_in_words, unbalanced
+from kinloop.sim.recorded_controls import OF_CONTROLS, RecordedControls, needs_controls, of_steps, where_told
 from kinloop.sim.rollout import Rollout
 from kinloop.sim.schedule import Schedule, even
 from kinloop.sim.state import RUNNING, State, all_are, unchecked
@@ -42,20 +44,21 @@ class RecordPlan:
     """What has to be kept of every step so that these quantities can be told, and how they are."""
 
     def __init__(self, sim: Simulator, names: tuple[str, ...]) -> None:
-        sensors, sensed = sim.engine.sensors.names, sim.engine.system.sensed
+        sensors, steps = sim.engine.sensors.names, of_steps(names, sim.engine)
         self.of_contact = tuple(sim.contact.records) if sim.contact else ()
-        allowed = DERIVED + self.of_contact + sensed + sensors
+        allowed = (*DERIVED, *OF_CONTROLS, *self.of_contact, *sim.engine.system.sensed, *sensors)
         for name in names:
             if name not in allowed:
                 raise MethodError(f"cannot record {name!r}; this simulator records {', '.join(allowed)}")
-        self.sim, self.names = sim, names
+        self.sim, self.names, self.engine = sim, names, sim.engine.sensing(steps)
+        self.keeps_controls = needs_controls(names, sim.engine)
         free, n = sim.robot.tree.independent_dofs, sim.robot.n_spanning
         self._free = None if free == list(range(n)) and "qd" not in names else free
         self._energies = bool(ENERGIES & set(names))
-        self._velocities = bool({"v", "qd"} & set(names)) and bool(sim.robot.mechanism.closures)
+        self._velocities = bool({"v", "qd", "motor_force"} & set(names)) and bool(sim.robot.mechanism.closures)
         self._sensors = bool(set(sensors) & set(names))
         self.direct = [name for name in self.of_contact if name in names]
-        self.direct += [name for name in sensed if name in names or self._sensors]
+        self.direct += [x for x in self.engine.system.sensed if x in names or x in steps or self._sensors]
         self.shapes, self.peaks = self._shapes(), self._peaks()
         self._even: tuple[tuple[int, int], Schedule] | None = None
 
@@ -92,17 +95,36 @@ class RecordPlan:
 
     def _told(self, kept: dict[str, Array], t: Array) -> dict[str, Array]:
         """What sensors tell of recorded states, by name; t are times (B, N)."""
-        q, qd, engine = kept["q_seen"], kept["qd_seen"], self.sim.engine
+        q, qd, engine = kept["q_seen"], kept["qd_seen"], self.engine
         given = [kept.get(name, np.zeros((*q.shape[:2], *shape))) for name, shape in self.sim.sensed_shapes.items()]
         found = np.asarray(engine.told(*_flat(q, qd, *given, t[..., None])))
         return engine.sensors.split(found.reshape(*q.shape[:2], -1), t)
+
+    def _rates(self, q: Array, qd: Array, u: Array, t: Array) -> Array:
+        """Accelerations of all joints at recorded states, where no steps of fixed length give them."""
+        clock = [t[..., None]] if self.engine.system.clock else []
+        return where_told(lambda *x: self.engine.rate(*x)[1], q, qd, u, *clock)
+
+    @cached_property
+    def entries(self) -> dict[str, list[str]]:
+        """Names of the entries of what is recorded, where they have any."""
+        robot, controls = self.sim.robot, self.sim.control_names
+        known = {
+            "q": robot.position_names, "v": robot.independent_names, "a": robot.independent_names,
+            "qd": robot.spanning_names, "qdd": robot.spanning_names, "controls": controls,
+            "motor_force": controls[: len(self.sim.drive.motors)], "loop_error": robot.loop_names,
+        }  # fmt: skip
+        return {name: known[name] for name in self.names if name in known}
 
     def told(self, kept: dict[str, Array], t: Array) -> dict[str, Array]:
         """What is to be recorded, from what was kept; v in the robot's own coordinates. t are times (B, N)."""
         if not self.names:
             return {}
-        q, qd, engine = kept["q_seen"], kept["qd_seen"], self.sim.engine
+        q, qd, engine = kept["q_seen"], kept["qd_seen"], self.engine
         out = dict(kept)
+        if {"a", "qdd"} & set(self.names):
+            out["qdd"] = kept["acceleration"] if engine.takes_steps else self._rates(q, qd, kept["controls"], t)
+            out["a"] = out["qdd"][..., self.sim.robot.tree.independent_dofs]
         if self._energies:
             qd, energies = (x.reshape(*q.shape[:2], -1) for x in engine.reading(*_flat(q, qd)))
             out["kinetic_energy"] = energies[..., 0]
@@ -111,6 +133,8 @@ class RecordPlan:
         elif self._velocities:
             qd = engine.allowed(*_flat(q, qd)).reshape(qd.shape)
         out["q"], out["qd"] = q, qd
+        if "motor_force" in self.names:
+            out["motor_force"] = where_told(engine.motor_force, q, qd, kept["told" if "told" in kept else "controls"])
         if "v" in self.names:
             out["v"] = qd if self._free is None else qd[..., self._free]
         if "loop_error" in self.names:
@@ -127,6 +151,8 @@ class Recorder:
         self.schedule, self._plan = schedule, plan
         self._kept = {name: np.zeros((rows, len(schedule.due), *shape)) for name, shape in plan.shapes.items()}
         self._taken: list[tuple[Any, ...]] = []
+        nu = plan.sim.nu
+        self.controls = RecordedControls(schedule, rows, nu) if plan.keeps_controls else None
 
     def begin(self, state: State) -> None:
         """Record the beginning, where that is asked for; what only steps can say is nan there."""
@@ -236,9 +262,16 @@ class Recorder:
         """Records of contact for the time after a row has stopped: nothing pushes, and gaps are what they were."""
         for k in np.flatnonzero(~watch.has(Status.RUNNING)):
             good = len(self.between(-1, int(watch.steps[k])))
-            for name in set(self._plan.of_contact) & set(self._kept):
+            for name in {*self._plan.of_contact, "acceleration"} & set(self._kept):
                 x = self._kept[name][k]
                 x[good:] = (x[good - 1] if good else np.nan) if name == "gap" else EMPTY.get(name, 0.0)
+
+    def _nothing_pushes(self, told: dict[str, Array], watch: Watch) -> None:
+        """Let motors of rows that have stopped rest, and joints of theirs, where controls say otherwise."""
+        for k in np.flatnonzero(~watch.has(Status.RUNNING)):
+            good = len(self.between(-1, int(watch.steps[k])))
+            for name in {"motor_force", "a", "qdd"} & set(told):
+                told[name][k, good:] = 0.0
 
     def result(self, batch: Batch, before: State, single: bool, info: dict[str, Any]) -> Rollout:
         """The rollout of a batch that began at `before`; `single` leaves out the axis of batch rows."""
@@ -255,11 +288,15 @@ class Recorder:
         if sim.contact is not None and watch.missed.any():
             status, reasons = _crowded(watch, status, reasons)
         t = self.schedule.since + before.t[0]
-        told = self._plan.told(self._kept, self.schedule.since + before.t[:, None])
+        kept = self._kept if self.controls is None else self._kept | {"controls": self.controls.array}
+        told = self._plan.told(kept, self.schedule.since + before.t[:, None])
+        if not final.h and self.controls is not None:
+            self._nothing_pushes(told, watch)
         records = {n: (x[0] if single else x) for n, x in told.items()}
         peaks = {name: getattr(watch, name).copy() for name in self._plan.peaks}
         flags = {"status": status, "stopped": stopped, "substeps": batch.substeps, "singular": watch.passed > 0}
         flags |= {"nearest": watch.nearest.copy(), "peaks": peaks, "reasons": reasons, "single": single, "info": info}
+        flags["entries"] = self._plan.entries
         return unchecked(Rollout, {"t": t, "records": records, "final": final} | flags)
 
 

@@ -116,6 +116,12 @@ class Simulator(SimulatorDerivatives):
         """A simulator pickles as what it was made of; its kernels are found in the cache, or made again."""
         return Simulator, self._given
 
+    def __repr__(self) -> str:
+        return (
+            f"<Simulator of {self.robot.name!r}: dt = {self.dt:g} s, {self.integrator}, {self.nu} "
+            f"control{'' if self.nu == 1 else 's'}{', with contact' if self.contact else ''}>"
+        )
+
     def with_forces(self, forces: Sequence[UserForce]) -> Simulator:
         """This simulator with further forces; their controls follow those that it has."""
         given: tuple[Any, ...] = (*self._given[:-2], (*self._given[-2], *forces), self._given[-1])
@@ -205,7 +211,8 @@ class Simulator(SimulatorDerivatives):
         """Whose states these are: what a state says that may go on here."""
         robot = self.robot
         acting = (self.drive.key, self.outside.key) if self.outside else self.drive.key
-        return Maker(robot.name, robot.kernels.digest, self.integrator, parts_digest(acting))
+        own = tuple(robot.tree.independent_dofs)
+        return Maker(robot.name, robot.kernels.digest, self.integrator, parts_digest(acting), own)
 
     def fitting(self, state: State) -> State:
         """The state, if it may go on here: a state of the same robot, which remembers what this simulator needs.
@@ -236,9 +243,9 @@ class Simulator(SimulatorDerivatives):
             self._last_plan = RecordPlan(self, names)
         return self._last_plan
 
-    def batch(self, state: State) -> Batch:
+    def batch(self, state: State, engine: Engine | None = None) -> Batch:
         """The batch that begins at a state."""
-        return Batch(state, self.engine, self.dt)
+        return Batch(state, engine or self.engine, self.dt)
 
     def step(self, state: State, u: ArrayLike | None = None) -> State:
         """The state one dt later under controls u (nu,) or (B, nu)."""
@@ -292,8 +299,9 @@ class Simulator(SimulatorDerivatives):
         called once per step. It goes `steps` steps of length dt, or `until` a time [s], or to the last of `times`; a
         last step is shorter where need be. `record` names what to keep after every `every`-th step, or at the `times`
         (a list of times [s], which need not lie on steps), with `record_start` at the beginning too: q, v, qd, energy,
-        kinetic_energy, potential_energy, loop_error, with contact contact_force, gap, residual, iterations,
-        joint_impulse, sensors of the model by their names (accelerations and forces are those of the step before).
+        kinetic_energy, potential_energy, loop_error; of the step before a and qdd (mean accelerations), controls,
+        motor_force (of each motor, at the record); with contact contact_force, gap, residual, iterations,
+        joint_impulse; sensors of the model by their names (accelerations and forces are those of the step before).
         `progress(done, steps)` is called now and then.
         """
         flat = [np.ndim(x) if x is not None else 0 for x in (q0, v0)]
@@ -306,7 +314,7 @@ class Simulator(SimulatorDerivatives):
             schedule = plan.even(every, steps)
         else:
             schedule = scheduled(start, self.dt, span or Span(steps), times, every, record_start)
-        recorder, batch = Recorder(plan, schedule, len(start)), self.batch(start)
+        recorder, batch = Recorder(plan, schedule, len(start)), self.batch(start, plan.engine)
         recorder.begin(start)
         info = self.method.run(batch, u, steps, recorder, threads, progress)
         found = recorder.result(batch, start, single, info)

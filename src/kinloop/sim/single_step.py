@@ -101,9 +101,11 @@ def run_one(
     """Steps of a batch of one row under a control function."""
     dt, nu, t = batch.dt, batch.nu, float(batch.began[0])
     row = _Row(single.kernel, steps, dt, *([batch.began] if single.is_timed else []))
-    state, runs = batch.read(), False
+    state, runs, told = batch.read(), False, recorder.controls
     for k, clock in enumerate(t + dt * np.arange(1.0, steps + 1.0)[:, None]):
         u, t = function(t, state), clock.item()
+        if told is not None:
+            told.under(k, k + 1, answer(u, nu, 1).reshape(1, 1, nu))
         if runs and row.step(u):
             q, qd, _, memory = row.now
             # the function gets arrays of its own: what it writes there moves nothing

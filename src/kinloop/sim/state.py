@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from kinloop.errors import MethodError
 from kinloop.scalar import Array
 from kinloop.sim.status import Status
 
@@ -30,14 +31,16 @@ class Maker(NamedTuple):
     integrator: str
     motors: str
     """Digest of the motors and all other forces at joints."""
+    independent: tuple[int, ...]
+    """Places in qd of the robot's independent velocities."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class State:
     """A batch of states: positions q (B, nq) and velocities qd (B, n_spanning) of all joints, time t (B,).
 
-    Velocities are those that the integrator carries on: they fit the loops as well as a step is exact. `Rollout.qd` and
-    `Rollout.v` are the nearest that fit the loops at q.
+    `v` (B, nv) are the independent ones of the velocities. They are those that the integrator carries on: they fit the
+    loops as well as a step is exact. `Rollout.qd` and `Rollout.v` are the nearest that fit the loops at q.
 
     `status` (B,) holds integers of `Status`: 1 where a batch row is on its way, others where it has stopped for good.
     `memory` (B, n) is what the integrator remembers of the last steps (accelerations, impulses), `pace` (B, 2) in how
@@ -62,6 +65,21 @@ class State:
 
     def __len__(self) -> int:
         return len(self.q)
+
+    def __repr__(self) -> str:
+        rows, name = len(self), f" of {self.made_by.robot!r}" if self.made_by else ""
+        times = sorted({f"{t:g}" for t in self.t[[0, -1]]}, key=float) if rows else ["no time"]
+        stopped = rows - int(np.count_nonzero(self.ok))
+        said = f"{stopped} stopped" if stopped else "running"
+        sizes = f"q {self.q.shape}, qd {self.qd.shape}"
+        return f"<State{name}: {rows} row{'' if rows == 1 else 's'}, t = {' ... '.join(times)} s, {sizes}, {said}>"
+
+    @property
+    def v(self) -> Array:
+        """Velocities of the robot's independent coordinates (B, nv)."""
+        if self.made_by is None:
+            raise MethodError("this state is of no simulator's making; robot.independent(state.qd) gives its v")
+        return self.qd[:, list(self.made_by.independent)]
 
     @property
     def ok(self) -> Array:

@@ -114,6 +114,8 @@ class Adaptive:
             else:
                 control = u[:, 0 if held else start]
             control = np.broadcast_to(control, (len(batch), batch.nu))
+            if recorder.controls is not None:
+                recorder.controls.under(start, stop, control[:, None])
             if start == whole:
                 batch.shorten(rest)
             for course in courses:

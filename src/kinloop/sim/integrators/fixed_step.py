@@ -75,6 +75,8 @@ class FixedStep(ABC):
                 control = ask(u, start * dt, batch.began, batch.read(), batch.nu)
             else:
                 control = u if u.shape[1] == 1 else u[:, start : start + n]
+            if recorder.controls is not None:
+                recorder.controls.under(start, start + n, control)
             recorder.look_aside(batch, start, control[:, :1], threads)
             if start == schedule.span.steps:
                 batch.shorten(schedule.span.rest)
