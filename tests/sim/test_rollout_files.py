@@ -103,7 +103,7 @@ def test_what_is_no_file_is_refused_at_once(tmp_path, ending):
             "other velocities than are independent",
         ),
         (lambda arrays, about: about.update(entries=[3]), "entries|convert|iterable|sequence"),
-        (lambda arrays, about: about["entries"].update(q=["one"]), "other entries are named"),
+        (lambda arrays, about: about["entries"].update(q=["a", "b", "c", "d"]), "other entries are named"),
         (lambda arrays, about: about.update(single=0), "whether this is one row"),
         (lambda arrays, about: about.update(info=[]), "whether this is one row"),
     ],
