@@ -13,10 +13,12 @@ LIBM = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log")
 PYTHON = (
     "PyObject_Vectorcall", "PyTuple_New", "PyTuple_Pack", "PyTuple_GetItem", "PyTuple_SetItem", "Py_IncRef",
     "Py_DecRef", "PyMem_RawMalloc", "PyMem_RawFree", "PyTuple_Size", "PyEval_SaveThread", "PyEval_RestoreThread",
+    "PyList_GetItem", "PyList_SetItem",
 )  # fmt: skip
 
-TYPE, DATA, NDIM, DIMENSIONS, DESCR, FLAGS = 8, 16, 24, 32, 56, 64  # offsets in a PyArrayObject
-C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400  # bits of its flags
+REFERENCES, TYPE, DATA, NDIM, DIMENSIONS, BASE, DESCR, FLAGS, WEAK = 0, 8, 16, 24, 32, 48, 56, 64, 72
+"""Offsets in a PyArrayObject."""
+C_CONTIGUOUS, OWNDATA, ALIGNED, WRITEABLE = 0x1, 0x4, 0x100, 0x400  # bits of its flags
 TYPE_NUMBER = {"float64": 12, "float32": 11}  # NumPy's numbers of the dtypes
 
 
@@ -38,7 +40,12 @@ class Word(enum.IntEnum):
 
 INPUT_WORDS, OUTPUT_WORDS = 5, 4
 BLOCK = 16
-OTHER, THREADED, WORDS = 0, 1, 2  # places of two callables and of the words in what is the `self` of a guarded builtin
+OTHER, THREADED, WORDS, SPARE = 0, 1, 2, 3
+"""Places of two callables, of the words and of the list of spare arrays in the `self` of a guarded builtin."""
+
+SPARES = 2
+"""Arrays that a guarded builtin for one state keeps of every output: a program that takes the next result while it has
+the last one in hand leaves one of two free."""
 
 CACHE_LINE = 64  # bytes; every scratch array begins on one
 

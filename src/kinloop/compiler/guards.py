@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinloop.compiler import cache, keys
-from kinloop.compiler.abi import BLOCK, CACHE_LINE, OTHER, THREADED, WORDS, Word
+from kinloop.compiler.abi import BLOCK, CACHE_LINE, OTHER, SPARE, SPARES, THREADED, WORDS, Word
 from kinloop.compiler.run.arguments import data_address
 from kinloop.compiler.run.builtin import make_builtin
 from kinloop.compiler.run.compilation import compile_text
@@ -69,7 +69,7 @@ def guarded(code: Code, guard: Guard, other: Callable[..., Any], work: int = 0) 
     memory = np.empty(size, dtype=np.uint8)
     words[Word.MEMORY] = _begin(memory)
     threaded = _Threaded(code, guard, other, words, size, work) if work else other
-    held = {OTHER: other, THREADED: threaded, WORDS: words}
+    held = {OTHER: other, THREADED: threaded, WORDS: words, SPARE: [None] * (SPARES * shown)}
     kept = (code, guard, places, memory)  # as long as the builtin
     return make_builtin(_library().address("guarded"), (*(held[k] for k in sorted(held)), kept))
 

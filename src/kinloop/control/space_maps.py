@@ -110,7 +110,8 @@ def solved(linkage: Linkage, usual: Array, J: Array, b: Array, transposed: bool)
 
 def is_regular(A: Array, usual: Array) -> Any:
     """Whether det A is more than rounding, for rows of their own lengths or of `usual` ones, whichever is more."""
-    product: Any = SINGULAR
+    least: Any = SINGULAR**2
     for row, size in zip(A, usual, strict=True):
-        product = product * sc.maximum(sc.sqrt(row @ row), float(size))
-    return sc.abs(determinant(A)) > product
+        least = least * sc.maximum(row @ row, float(size) ** 2)
+    volume = determinant(A)
+    return volume * volume > least

@@ -31,5 +31,6 @@ How it is reached:
 - `builtin_wrapper`, `argument_checks`, `call_keywords`: the C function of a CPython builtin, its checks of ndarrays,
   and the keywords it reads;
 - `guarded_call`, `number_checks`: the C function of a builtin that computes only what is beyond doubt, and its checks
-  of numbers.
+  of numbers;
+- `spare_arrays`: results that nobody has any more, which serve again.
 """

@@ -5,7 +5,8 @@ in ready arrays; @rows(start, stop, words, table, memory) computes what it found
 input is beyond its limit, another kernel, the judge, finds nothing wrong with the first input, and outputs are finite
 and within theirs. Whatever else, keywords and further arguments included, goes to another callable with the same
 arguments, which explains or does it all again; rows that are worth several threads go to a third, which
-calls @rows. `self` is a tuple of these two callables and of an array of words (`kinloop.compiler.abi`).
+calls @rows. `self` is a tuple of these two callables, of an array of words (`kinloop.compiler.abi`) and of a list of
+spare arrays (`spare_arrays`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from kinloop.compiler.abi import (
     INPUT_WORDS,
     OTHER,
     OUTPUT_WORDS,
+    SPARE,
     THREADED,
     TYPE_NUMBER,
     WORDS,
@@ -27,9 +29,12 @@ from kinloop.compiler.emit.array_table import ENTRY
 from kinloop.compiler.emit.ir import LIKELY, Module, Value, Writer
 from kinloop.compiler.emit.lane_arithmetic import declare_intrinsics
 from kinloop.compiler.emit.number_checks import write_finite, write_within
+from kinloop.compiler.emit.spare_arrays import write_spares
 from kinloop.compiler.emit.vector_type import Vector
 
 _DTYPE, _SIZE = "float64", 8
+SMALL = 4096
+"""Numbers of an output up to which arrays of it are kept to serve again; making a larger one costs next to nothing."""
 _ROWS = ("i64 %start", "i64 %stop", "ptr %words", "ptr %table", "ptr %memory")  # of @rows
 
 
@@ -49,6 +54,7 @@ def guard_text(width: int, fma: bool) -> str:
     module.declare("void", symbol("Py_DecRef"), "ptr")
     write_within(module, block)
     write_finite(module, block, fma)
+    write_spares(module, _DTYPE)
     with module.function("i64", "rows", *_ROWS, public=True) as w:
         _GuardedRows(w, "%words").write()
     with module.function("ptr", "guarded", *PARAMETERS, public=True) as w:
@@ -161,6 +167,7 @@ class _GuardedCall(_Words):
         self.made = w.new(f"alloca ptr, i64 {self.n_out}, align 8")
         self._inputs()
         self._require_few()
+        self.spares = self._item(SPARE)
         self._outputs()
         rows = (f"i64 {self.count}", f"ptr {self.words}", f"ptr {self.table}", f"ptr {self.word(Word.MEMORY, 'ptr')}")
         self._require_clean(w.compare("slt", w.call("i64", "rows", "i64 0", *rows), 0))
@@ -219,7 +226,7 @@ class _GuardedCall(_Words):
             self._hand_over(THREADED)
 
     def _outputs(self) -> None:
-        """New arrays, into the table; without memory for one, those before go and NumPy's error is passed on.
+        """Arrays, into the table; without memory for one, those before go and NumPy's error is passed on.
 
         What one state does not hand over has its own place.
         """
@@ -232,15 +239,27 @@ class _GuardedCall(_Words):
             with w.when(w.integer("xor", self.flat, "true", "i1")):
                 w.store("i64", self.rows, shape, 8)
             axes = w.new(f"trunc i64 {self.of_output(self.n_in, k.index, 2)} to i32")
-            kind = (f"ptr @{symbol('ndarray')}", f"i32 {axes}", f"ptr {shape}")
-            rest = (f"i32 {TYPE_NUMBER[_DTYPE]}", "ptr null", "ptr null", "i32 0", "i32 0", "ptr null")
-            array = w.call("ptr", symbol("PyArray_New"), *kind, *rest)
-            with w.unless(w.compare("ne", array, "null", "ptr")):
-                self._drop(0, k.index)
-                w.ret("ptr", "null")
+            array = self._array(k.index, size, f"i32 {axes}", f"ptr {shape}")
             w.store("ptr", array, w.offset(self.made, k.index, "ptr"), 8)
             data = w.load("ptr", w.offset(array, DATA), 8)
             self._enter(w.integer("add", k.index, self.n_in), data, w.integer("mul", size, _SIZE))
+
+    def _array(self, k: str, size: str, axes: str, shape: str) -> str:
+        """An array for output `k`: for one state a spare one if there is any, else a new one, which is kept."""
+        w = self.writer
+        small = w.integer("and", self.flat, w.compare("ule", size, SMALL), "i1")
+        with w.when(small) as kept:
+            found = w.call("ptr", "spare", f"ptr {self.spares}", f"i64 {k}", axes, shape)
+        spare = kept.merge("ptr", found, "null")
+        with w.when(w.compare("eq", spare, "null", "ptr")) as none:
+            rest = (f"i32 {TYPE_NUMBER[_DTYPE]}", "ptr null", "ptr null", "i32 0", "i32 0", "ptr null")
+            array = w.call("ptr", symbol("PyArray_New"), f"ptr @{symbol('ndarray')}", axes, shape, *rest)
+            with w.unless(w.compare("ne", array, "null", "ptr")):
+                self._drop(0, k)
+                w.ret("ptr", "null")
+            with w.when(small):
+                w.call("void", "keep", f"ptr {self.spares}", f"i64 {k}", f"ptr {array}")
+        return none.merge("ptr", array, spare)
 
     def _made(self, k: str) -> str:
         return self.writer.load("ptr", self.writer.offset(self.made, k, "ptr"), 8)

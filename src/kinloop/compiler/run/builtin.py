@@ -11,6 +11,7 @@ import ctypes
 import functools
 import sys
 import sysconfig
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -18,14 +19,18 @@ import numpy as np
 
 from kinloop.compiler.abi import (
     ALIGNED,
+    BASE,
     C_CONTIGUOUS,
     DATA,
     DESCR,
     DIMENSIONS,
     FLAGS,
     NDIM,
+    OWNDATA,
+    REFERENCES,
     TYPE,
     TYPE_NUMBER,
+    WEAK,
     WRITEABLE,
 )
 from kinloop.compiler.run.host import array_constructor
@@ -38,24 +43,35 @@ def usable() -> bool:
     """Whether ndarrays in this process lie in memory as the builtin expects; probed once, not assumed."""
     if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return False
-    if object.__basicsize__ != 16 or np.ndarray.__basicsize__ < FLAGS + 4:
+    if object.__basicsize__ != 16 or np.ndarray.__basicsize__ < WEAK + 8:
         return False
-    probe = np.arange(6.0).reshape(2, 3)
+    probe = np.arange(6.0).reshape(2, 3).copy()
     probe.flags.writeable = False
-    at, word = id(probe), ctypes.sizeof(ctypes.c_void_p)
-
-    def read(offset: int, kind: Any) -> int:
-        return kind.from_address(at + offset).value or 0
-
-    if word != 8 or read(TYPE, ctypes.c_void_p) != id(np.ndarray):
+    if ctypes.sizeof(ctypes.c_void_p) != 8 or _field(probe, TYPE) != id(np.ndarray):
         return False
-    shape = read(DIMENSIONS, ctypes.c_void_p)
-    fields = read(DATA, ctypes.c_void_p) == probe.ctypes.data and read(NDIM, ctypes.c_int) == 2
-    if not fields or read(DESCR, ctypes.c_void_p) != id(np.dtype("float64")):
+    shape = _field(probe, DIMENSIONS)
+    fields = _field(probe, DATA) == probe.ctypes.data and _field(probe, NDIM, ctypes.c_int) == 2
+    if not fields or _field(probe, DESCR) != id(np.dtype("float64")):
         return False
-    flags = read(FLAGS, ctypes.c_int) & (C_CONTIGUOUS | ALIGNED | WRITEABLE)
-    right = flags == C_CONTIGUOUS | ALIGNED and list((ctypes.c_ssize_t * 2).from_address(shape)) == [2, 3]
-    return right and _can_allocate()
+    flags = _field(probe, FLAGS, ctypes.c_int) & (C_CONTIGUOUS | OWNDATA | ALIGNED | WRITEABLE)
+    right = flags == C_CONTIGUOUS | OWNDATA | ALIGNED and list((ctypes.c_ssize_t * 2).from_address(shape)) == [2, 3]
+    return right and _tells_who_has_it(probe) and _can_allocate()
+
+
+def _field(array: np.ndarray, offset: int, kind: Any = ctypes.c_void_p) -> int:
+    """What lies at an offset in an array object."""
+    return kind.from_address(id(array) + offset).value or 0
+
+
+def _tells_who_has_it(probe: np.ndarray) -> bool:
+    """Whether references, the array that a view looks at, and weak references are where they are expected."""
+    view = probe[:]
+    if _field(view, BASE) != id(probe) or _field(view, WEAK) or _field(probe, WEAK):
+        return False
+    counted, weak = _field(view, REFERENCES, ctypes.c_int32), weakref.ref(view)
+    again = [view, view]
+    more = _field(view, REFERENCES, ctypes.c_int32) - counted
+    return more == len(again) and _field(view, WEAK) == id(weak)
 
 
 def _can_allocate() -> bool:
