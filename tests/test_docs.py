@@ -3,55 +3,69 @@
 import ast
 import importlib.util
 import re
+import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import kinloop as kl
-
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 
-def python_blocks(page):
-    return re.findall(r"```python\n(.*?)```", (REPOSITORY / page).read_text(encoding="utf-8"), re.DOTALL)
+FENCE = re.compile(r"^( *)```python(?: needs=\"([^\"]*)\")?\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
+"""A block of Python code; what it needs besides kinloop are names of modules, apart by commas."""
+
+
+def run_blocks(page: str) -> Iterator[tuple[str, dict]]:
+    """(block, its names) of all blocks of a page whose needs are installed, run one after the other as a reader would."""
+    names: dict = {"__name__": "__main__"}
+    for _, needs, block in FENCE.findall((REPOSITORY / page).read_text(encoding="utf-8")):
+        if all(importlib.util.find_spec(module) for module in needs.split(",") if module):
+            exec(compile(textwrap.dedent(block), page, "exec"), names)
+            yield block, names
+
+
+def ran(page: str) -> dict:
+    """The names of a page after all its blocks."""
+    return [names for _, names in run_blocks(page)][-1]
+
+
+CODE = ["README.md", *(p.relative_to(REPOSITORY).as_posix() for p in sorted(REPOSITORY.glob("docs/**/*.md")))]
+CODE = [p for p in CODE if "tutorials/" not in p and FENCE.search((REPOSITORY / p).read_text(encoding="utf-8"))]
+"""Pages with code. Tutorials are run by `test_tutorials.py`."""
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """What pages write is written here."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("page", [p for p in CODE if p not in ("README.md", "docs/extending.md", "docs/derivatives.md")])
+def test_code_of_a_page_runs(page):
+    assert list(run_blocks(page))
+
+
+def test_every_block_of_code_has_a_fence_that_is_read():
+    for page in CODE:
+        text = (REPOSITORY / page).read_text(encoding="utf-8")
+        assert len(FENCE.findall(text)) == len(re.findall(r"^ *```python", text, re.MULTILINE)), page
 
 
 def test_readme_runs(capsys):
-    names = {}
-    for block in python_blocks("README.md"):
-        exec(compile(block, "README.md", "exec"), names)
+    names = ran("README.md")
     assert int(capsys.readouterr().out) > 1000
     assert names["A"].shape == (1000, 16)
     np.testing.assert_array_equal(names["A"], np.tile(names["a"], (1000, 1)))
-    assert (names["robot"].nq, names["robot"].nv) == (3, 1)
 
 
 def test_readme_is_short():
-    assert len((REPOSITORY / "README.md").read_text(encoding="utf-8").splitlines()) < 100
+    assert len((REPOSITORY / "README.md").read_text(encoding="utf-8").splitlines()) < 120
 
 
 def test_a_joint_and_loops_made_as_described_move_exactly():
-    joint, functions, kind, use, _ = python_blocks("docs/extending.md")
-    names = {}
-    exec("from dataclasses import dataclass\nfrom kinloop import scalar as sc\nimport numpy as np", names)
-    exec("from kinloop.model import BodyLoop\nfrom kinloop.model.joints import JointType, X, Y, Z", names)
-    exec("from kinloop.spatial import Transform, axis_rotation, cross", names)
-    exec(joint, names)
-    exec(kind, names)
-    b = names["b"] = kl.Builder("described")
-    ball = {"mass": 1.0, "com": (0.1, 0, 0), "inertia": (1, 1, 1)}
-    b.body("carriage", joint=names["PinInSlot"](), **ball)
-    b.body("arm", "carriage", axis="x", at=(0.2, 0, 0), **ball)
-    b.body("cam", axis="x", **ball)
-    b.body("pin", axis="z", **ball)
-    b.body("valve", joint="prismatic", axis="z", **ball)
-    b.body("crank", axis="z", **ball)
-    b.body("rocker", axis="z", at=(0.5, 0, 0), **ball)
-    b.loop("slide", "rocker", "crank", names["PinInSlot"](), at_successor=(0.2, 0, 0))
-    exec(functions, names)
-    exec(use, names)
-    robot = kl.Robot(b.mechanism(), backend="numpy")
+    robot = ran("docs/extending.md")["robot"]
     assert robot.nv == 4, "carriage and arm have 3 - 1, cam with pin and valve 1, crank and rocker 1"
     q, v = robot.random_state(0)
     tau = np.ones(robot.nv)
@@ -60,16 +74,8 @@ def test_a_joint_and_loops_made_as_described_move_exactly():
 
 
 def test_derivatives_are_called_as_described():
-    b = kl.Builder("leg")
-    b.body("thigh", axis="y", mass=1.0, com=(0, 0, -0.1), inertia=(0.1, 0.1, 0.1))
-    b.body("shank", "thigh", axis="y", at=(0, 0, -0.3), mass=1.0, com=(0, 0, -0.1), inertia=(0.1, 0.1, 0.1))
-    b.frame("foot", "shank", at=(0, 0, -0.3))
-    robot = kl.Robot(b.mechanism(), backend="numpy")
-    q, v, a = np.random.default_rng(0).normal(size=(3, robot.nv))
-    names = {"robot": robot, "q": q, "v": v, "a": a}
-    names |= {"kl": kl, "np": np, "tau": a}
-    for block in python_blocks("docs/derivatives.md"):
-        exec(block, names)
+    names = ran("docs/derivatives.md")
+    robot, q, v, a = (names[x] for x in ("robot", "q", "v", "a"))
     np.testing.assert_allclose(names["Y"] @ names["pi"], robot.inverse_dynamics(q, v, a), atol=1e-12)
     assert names["second"].qq.shape == (2, 2, 2) and names["dl_dq"].shape == (3, 2)
     assert names["H"].shape == (6, 2, 2) and names["dA_da"].shape == (6, 2)
@@ -126,8 +132,8 @@ def test_what_the_glossary_names_exists(word, where):
         assert importlib.util.find_spec(label.strip("`")), f"{word}: there is no module {label}"
 
 
-def test_the_glossary_is_found_from_the_index_and_by_contributors():
-    assert "(glossary.md)" in (REPOSITORY / "docs" / "index.md").read_text(encoding="utf-8")
+def test_the_glossary_is_found_from_the_explanation_and_by_contributors():
+    assert "(glossary.md)" in (REPOSITORY / "docs" / "explanation.md").read_text(encoding="utf-8")
     assert "(docs/glossary.md)" in (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 

@@ -1,0 +1,78 @@
+"""The site builds strictly, every page is found, and nothing is loaded from or linked to nowhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pytest
+
+pytest.importorskip("material", reason="needs pip install '.[docs]'")
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(REPOSITORY / "src")}
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def attributes(page: Path) -> list[tuple[str, str, str]]:
+    """(tag, attribute, target) of everything a page loads or links to."""
+    return re.findall(r'<(\w+)\b[^>]*?\s(src|href|data)="([^"]*)"', page.read_text(encoding="utf-8"))
+
+
+@cache
+def identifiers(page: Path) -> set[str]:
+    return set(re.findall(r'\sid="([^"]*)"', page.read_text(encoding="utf-8")))
+
+
+def test_nothing_is_loaded_from_another_host(site):
+    for page in site.rglob("*.html"):
+        loaded = [target for tag, _, target in attributes(page) if tag != "a" and re.match(r"(https?:)?//", target)]
+        assert not loaded, f"{page.relative_to(site)} loads {loaded}"
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"url\(['\"]?(https?:)?//", sheet.read_text(encoding="utf-8")), sheet.name
+
+
+def test_no_link_is_dead(site):
+    dead = []
+    for page in site.rglob("*.html"):
+        for _, _, target in attributes(page):
+            path, anchor = urldefrag(unquote(target))
+            if re.match(r"\w+:|//", target) or page.name == "404.html":
+                continue
+            there = (page.parent / path).resolve() if path else page
+            if there.is_dir():
+                there = there / "index.html"
+            if not there.exists():
+                dead.append(f"{page.relative_to(site)}: {target}")
+            elif anchor and there.suffix == ".html" and anchor not in identifiers(there) and anchor != "__toc":
+                dead.append(f"{page.relative_to(site)}: {target}")
+    assert not dead, "\n".join(dead)
+
+
+def test_formulas_are_rendered(site):
+    text = (site / "algorithms" / "cluster_aba.html").read_text(encoding="utf-8")
+    assert text.count("<math") > 50
+    for page in site.rglob("*.html"):
+        assert 'class="arithmatex"' not in page.read_text(encoding="utf-8"), page.name
+
+
+def test_search_knows_every_page(site):
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    known = {urldefrag(entry["location"])[0] for entry in index["docs"]}
+    pages = {page.relative_to(site).as_posix() for page in site.rglob("*.html")} - {"404.html"}
+    assert {"" if page == "index.html" else page for page in pages} <= known | {""}
+    assert any("four-bar" in entry["text"] for entry in index["docs"])
