@@ -18,7 +18,7 @@ FENCE = re.compile(r"^( *)```python(?: needs=\"([^\"]*)\")?\n(.*?)^\1```", re.DO
 
 
 def run_blocks(page: str) -> Iterator[tuple[str, dict]]:
-    """(block, its names) of all blocks of a page whose needs are installed, run one after the other as a reader would."""
+    """(block, its names) of all blocks of a page whose needs are installed, run one after the other."""
     names: dict = {"__name__": "__main__"}
     for _, needs, block in FENCE.findall((REPOSITORY / page).read_text(encoding="utf-8")):
         if all(importlib.util.find_spec(module) for module in needs.split(",") if module):
@@ -42,7 +42,9 @@ def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("page", [p for p in CODE if p not in ("README.md", "docs/extending.md", "docs/derivatives.md")])
+@pytest.mark.parametrize(
+    "page", [p for p in CODE if p not in ("README.md", "docs/extending.md", "docs/derivatives.md")]
+)
 def test_code_of_a_page_runs(page):
     assert list(run_blocks(page))
 

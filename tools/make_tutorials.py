@@ -2,8 +2,8 @@
 
     python -m tools.make_tutorials [NAME ...]
 
-A tutorial is one file of `tutorials/`, Python with cells: `# %% [markdown]` begins text, `# %%` code. Of it become a page
-`docs/tutorials/NAME.md`, a notebook `NAME.ipynb` beside it, and a picture for every figure that a cell draws.
+A tutorial is one file of `tutorials/`, Python with cells: `# %% [markdown]` begins text, `# %%` code. Of it become
+a page `docs/tutorials/NAME.md`, a notebook `NAME.ipynb` beside it, and a picture for every figure that a cell draws.
 `tests/test_tutorials.py` runs the notebooks and compares.
 """
 
@@ -55,7 +55,9 @@ def cells(name: str) -> list[Cell]:
     marks = list(MARK.finditer(text))
     ends = [*(m.start() for m in marks[1:]), len(text)]
     found = [(m[1] is not None, text[m.end() : end].strip("\n")) for m, end in zip(marks, ends, strict=True)]
-    return [Cell(is_text, re.sub(r"^# ?", "", body, flags=re.MULTILINE) if is_text else body) for is_text, body in found]
+    return [
+        Cell(is_text, re.sub(r"^# ?", "", body, flags=re.MULTILINE) if is_text else body) for is_text, body in found
+    ]
 
 
 def run(sources: list[str], what: str) -> list[Output]:

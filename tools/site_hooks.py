@@ -1,4 +1,4 @@
-"""What the site does to a page beside Markdown: formulas become MathML, links into the repository become names of files.
+"""What the site does beside Markdown: formulas become MathML, links into the repository become names of files.
 
 Both happen while the site is built, so that readers load nothing from anywhere else.
 """

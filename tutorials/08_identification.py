@@ -51,8 +51,8 @@ def control(t, state):
 
 
 run = kl.Simulator(leg, dt=1e-3).rollout(start, None, control, steps=2000)
-q, v = run.q[:-1:10], run.v[:-1:10]  # every tenth sample
-tau = np.concatenate(applied)[1::10]
+q, v = run.q[:-1:20], run.v[:-1:20]  # every twentieth sample
+tau = np.concatenate(applied)[1::20]
 a = leg.forward_dynamics(q, v, tau)
 print(len(q), "samples, joints at up to", np.round(np.abs(v).max(), 1), "rad/s")
 
@@ -89,7 +89,7 @@ assert rms["fitted"] < 0.3 * NOISE < rms["believed"]
 assert all(is_possible(pi) for pi in likely[: 10 * bodies].reshape(-1, 10))
 
 figure, axes = plt.subplots()
-time = 1e-2 * np.arange(len(q))
+time = 2e-2 * np.arange(len(q))
 axes.plot(time, measured[:, 0], ".", color="C7", markersize=3, label="measured")
 axes.plot(time, (Y @ believed)[:, 0], "C3", label="believed model")
 axes.plot(time, (Y @ likely)[:, 0], "C0", label="fitted model")
@@ -102,11 +102,11 @@ axes.legend()
 # %%
 fitted = leg.with_inertial_parameters(likely)
 assert np.allclose(fitted.inverse_dynamics(q[0], v[0], a[0]), Y[0] @ likely)
-print("mass in all:", np.round(truth[: 10 * bodies : 10].sum(), 2), "kg true,", end=" ")
-print(np.round(believed[: 10 * bodies : 10].sum(), 2), "believed,", np.round(likely[: 10 * bodies : 10].sum(), 2), "fitted")
+masses = [pi[: 10 * bodies : 10].sum() for pi in (truth, believed, likely)]
+print("mass in all: {:.2f} kg true, {:.2f} believed, {:.2f} fitted".format(*masses))
 
 # %% [markdown]
-# Of a leg fixed at the hip, forces do not show every mass: the total stays partly a belief, while torques are right. How it
-# works: [regressor and identification](../algorithms/regressor.md).
+# Of a leg fixed at the hip, forces do not show every mass: bodies near the hip can weigh anything, and the total is no
+# measurement, while torques are right. How it works: [regressor and identification](../algorithms/regressor.md).
 #
 # Next: [whole-body control](09_whole_body_control.md).
