@@ -1,6 +1,7 @@
 # ruff: noqa: E501  (model text)
 """Hostile and broken files end in a `ModelFileError` that names file, line, element and reason, or load as a robot."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -152,6 +153,13 @@ def check(error: ModelFileError, path: Path) -> None:
     assert error.file == str(path) and error.line >= 1 and error.element and error.reason
     assert str(error).startswith(f"{path}:{error.line}: ")
     assert isinstance(error, ModelError)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def libraries():
+    """Import MuJoCo before any clock runs: the first import takes up to two seconds of a cold machine, whatever the file."""
+    with contextlib.suppress(ImportError):
+        import mujoco  # noqa: F401
 
 
 def seconds() -> float:

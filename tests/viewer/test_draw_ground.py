@@ -145,14 +145,14 @@ def test_what_is_no_ground_is_told(tmp_path):
 def coverage(page, url):
     """Part of the picture's upper edge, where no panel lies, that is not white sky, once the ground is drawn."""
     page.open(url)
-    seen = -1.0
+    seen: list[float] = []
     for _ in range(60):
         time.sleep(0.5)
         dark = page.picture()[1].min(axis=2) < 250
-        before, seen = seen, float(np.mean(dark[:10, 300:]))
-        if seen == before and np.mean(dark[-10:]) > 0.01:
+        seen.append(float(np.mean(dark[:10, 300:])))
+        if len(set(seen[-4:])) == 1 and len(seen) > 4 and np.mean(dark[-10:]) > 0.01:
             break
-    return seen
+    return seen[-1]
 
 
 @pytest.mark.skipif(browser.find() is None, reason="no Chromium on this machine: nothing to take a picture with")
@@ -164,7 +164,7 @@ def test_browser_shows_hills_and_slopes(tmp_path):
     grounds = {"level": -3.0, "tilted": Plane(normal=(0.0, -1.0, 1.0), height=-2.5), "hill": back}
     pages = {n: viewer.record(robot, 0.0, q, tmp_path / f"{n}.html", ground=g) for n, g in grounds.items()}
     assert "/ground/lines" in nodes(messages(pages["hill"])[1])
-    with browser.Browser(tmp_path, (640, 360)) as page:
+    with browser.Browser(tmp_path, (960, 360)) as page:
         seen = {n: coverage(page, path.as_uri()) for n, path in pages.items()}
         live = viewer.show(robot, port=0, ground=back)
         try:

@@ -32,9 +32,9 @@ def test_page_holds_every_body_shape_and_loop(tmp_path, capsys):
     assert {n for n in names if n.count("/") == 2 and n.startswith("/robot/")} == {
         "/robot/00_link1", "/robot/01_link3", "/robot/02_link2",
     }  # fmt: skip
-    # per body its inertia; links from joint to joint and to the pin; pins of joints that carry; the loop
+    # links from joint to joint and to the pin; pins of joints that carry; the loop
     parts = sorted(n.split("/")[-1].split("_", 1)[1] for n in names if n.count("/") == 3)
-    assert parts == ["inertia"] * 3 + ["joint"] + ["link0"] * 3 + ["loop_pin"]
+    assert parts == ["joint"] + ["link0"] * 3 + ["loop_pin"]
     assert "/ground" in names
     text = path.read_text(encoding="utf-8")
     assert "<title>a &lt; b</title>" in text

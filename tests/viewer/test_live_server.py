@@ -22,7 +22,7 @@ def test_live_view_follows_sliders_and_configurations(capsys):
         q = robot.random_state(3)[0]
         view.update(q)
         np.testing.assert_allclose(view.coordinates.q, q, atol=1e-9)
-        view.scene.show_axes(True)
+        view.scene.show("frames")
         assert view.scene.bodies[0].show_axes
         view.play([0.0, 0.01], [robot.neutral(), q])
     finally:

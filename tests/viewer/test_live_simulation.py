@@ -47,7 +47,7 @@ def test_a_body_follows_the_mouse(live):
     drag(live, node, "update", point, goal)
     begin = np.linalg.norm(point - goal)
     live.advance(0.02)
-    assert live.scene.arrows.visible
+    assert live.scene.nodes["/forces"].visible
     for _ in range(99):
         live.advance(0.02)
     there = robot.frame_pose(live.state.q[0], robot.body_names[0])[:3] @ [*local, 1.0]
@@ -55,7 +55,7 @@ def test_a_body_follows_the_mouse(live):
     assert float(live.clock.value) == pytest.approx(2.0)
     drag(live, node, "end", point, goal)
     live.advance(0.02)
-    assert live.grip.pull(live.state.q[0], np.zeros(robot.nv)) is None and not live.scene.arrows.visible
+    assert live.grip.pull(live.state.q[0], np.zeros(robot.nv)) is None and not live.scene.nodes["/forces"].visible
     live.restart()
     np.testing.assert_array_equal(live.state.q, live.begin.q)
 

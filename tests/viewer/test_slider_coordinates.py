@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import kinloop as kl
-from kinloop.viewer.slider_coordinates import Coordinates
+from kinloop.spatial.rotation import rpy_rotation
+from kinloop.viewer.slider_coordinates import STEEPEST, Coordinates
 from kinloop.viewer.tour_motion import tour
 
 
@@ -54,7 +55,7 @@ def test_sliders_reach_as_far_as_joints_do_else_a_turn_or_a_metre():
     expected = {
         "stopped_joint": (-0.2, 0.3), "turning_joint": (-np.pi, np.pi), "half_joint": (-0.4, np.pi),
         "sliding_joint": (-1.0, 1.0),
-    } | {name: (-np.pi, np.pi) for name in c.names if name.startswith("ball")}  # fmt: skip
+    } | {f"ball_joint[{k}]": (-r, r) for k, r in enumerate((np.pi, STEEPEST, np.pi))}  # fmt: skip
     assert reach == expected and len(reach) == 7
     c.q[c.names.index("turning_joint")] = 4.0
     assert c.limits(c.names.index("turning_joint")) == (-np.pi, 4.0), "a slider holds where its coordinate is"
@@ -120,3 +121,27 @@ def test_the_way_ends_where_loops_take_a_coordinate_elsewhere(monkeypatch, k, pa
     assert c.move(k, c.value(k) + 0.35) is not ends
     assert (len(asked) == 1) is ends
     assert not np.any(c.turned), "only joints without plain positions are counted by what they turned"
+
+
+def test_a_free_base_moves_along_the_world_and_turns_by_roll_pitch_and_yaw():
+    robot = kl.robots.load("mini_cheetah")
+    c = Coordinates(robot)
+    base = robot.joint_names[0]
+    assert c.labels[:6] == [f"{base} {name}" for name in ("roll", "pitch", "yaw", "x", "y", "z")]
+    told = [0.3, -0.4, 2.0, 1.5, -0.5, 0.7]
+    for k, target in enumerate(told):
+        assert c.move(k, target)
+    np.testing.assert_allclose(c.values()[:6], told, atol=1e-12)
+    T = robot.frame_pose(c.q, robot.body_names[0])
+    np.testing.assert_allclose(T[:3, 3], told[3:], atol=1e-12)
+    np.testing.assert_allclose(T[:3, :3], rpy_rotation(*told[:3]), atol=1e-12)
+    before = c.q[:7].copy()
+    c.restart(c.shuffled(3))
+    np.testing.assert_array_equal(c.q[:7], before)
+    assert np.max(np.abs(c.q[7:])) > 0.1, "joints are shuffled"
+
+
+def test_a_ball_in_a_loop_is_counted_from_where_it_starts():
+    c = Coordinates(kl.robots.load("stewart"))
+    turns = [k for k, label in enumerate(c.labels) if "about" in label]
+    assert all(c.value(k) == 0.0 for k in turns) and all("[" not in label for label in (c.labels[k] for k in turns))

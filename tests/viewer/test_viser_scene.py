@@ -1,13 +1,15 @@
 """A robot's nodes in a viser scene."""
 
 import numpy as np
+import pytest
 
 import kinloop as kl
 from kinloop import viewer
+from kinloop.errors import MethodError
 from kinloop.model import Geometry
 from kinloop.spatial.rotation import quaternion_rotation
 from kinloop.viewer.body_shapes import Shape
-from kinloop.viewer.viser_scene import Scene, draw, put
+from kinloop.viewer.viser_scene import PARTS, Scene, draw, put
 from kinloop.viewer.viser_server import running_server
 
 from .recorded_page import messages, nodes
@@ -23,7 +25,7 @@ def test_every_kind_of_shape_is_drawn(tmp_path):
     b = kl.Builder("shapes")
     b.body("all", joint="free", mass=1.0, inertia=(1, 1, 1), geometry=shapes)
     robot = b.build()
-    _, found = messages(viewer.record(robot, 0.0, robot.neutral(), tmp_path / "all.html", axes=True))
+    _, found = messages(viewer.record(robot, 0.0, robot.neutral(), tmp_path / "all.html", show=["frames"]))
     drawn = [n.split("_")[-1] for n in nodes(found) if n.startswith("/robot/00_all/")]
     assert sorted(drawn) == ["box", "capsule", "cylinder", "ellipsoid", "sphere"]
 
@@ -40,15 +42,15 @@ def test_nodes_move_with_the_bodies_and_arrows_with_the_forces():
             np.testing.assert_allclose(quaternion_rotation(np.array(node.wxyz)), T[:3, :3], atol=1e-6)
         points = np.zeros((1, 3))
         scene.push(points, np.array([[0.0, 0.0, 2 * scene.weight]]))
-        assert scene.arrows.visible
-        tail, tip = scene.arrows.points[0]
+        assert scene.nodes["/forces"].visible
+        tail, tip = scene.nodes["/forces"].points[0]
         np.testing.assert_allclose(np.linalg.norm(tip - tail), scene.look.size, rtol=1e-5, err_msg="blows are cut")
         scene.push(points, np.array([[0.0, 0.0, 2e-3 * scene.weight]]))
-        assert scene.arrows.visible
+        assert scene.nodes["/forces"].visible
         scene.push(points, np.array([[0.0, 0.0, 5e-4 * scene.weight]]))
-        assert not scene.arrows.visible, "too weak to be drawn"
+        assert not scene.nodes["/forces"].visible, "too weak to be drawn"
         scene.push(points, np.zeros((1, 3)))
-        assert not scene.arrows.visible
+        assert not scene.nodes["/forces"].visible
 
 
 def test_a_capsule_is_as_thick_and_as_long_as_it_says():
@@ -98,12 +100,12 @@ def test_forces_that_are_none_are_arrows_in_space_that_nobody_sees():
     with running_server() as server:
         scene = Scene(server.scene, kl.robots.load("double_pendulum"))
         scene.push(np.zeros((2, 3)), np.zeros((2, 3)))
-        assert scene.arrows.points.shape == (1, 2, 3) and not scene.arrows.visible
+        assert scene.nodes["/forces"].points.shape == (1, 2, 3) and not scene.nodes["/forces"].visible
 
 
 def test_axes_of_frames_are_a_tenth_of_the_robot():
     with running_server() as server:
-        scene = Scene(server.scene, kl.robots.load("double_pendulum"), axes=True)
+        scene = Scene(server.scene, kl.robots.load("double_pendulum"), show=["frames"])
         for node in scene.bodies:
             assert node.show_axes and np.isclose(node.axes_length, 0.1 * scene.look.size)
             assert 0.0 < node.axes_radius < node.origin_radius < 0.1 * node.axes_length
@@ -113,5 +115,39 @@ def test_arrows_are_thin_and_their_heads_are_thicker_than_their_shafts():
     with running_server() as server:
         scene = Scene(server.scene, kl.robots.load("double_pendulum"))
         scene.push(np.zeros((1, 3)), np.array([[0.0, 0.0, scene.weight]]))
-        arrows = scene.arrows
+        arrows = scene.nodes["/forces"]
         assert 0.0 < arrows.shaft_radius < 0.5 * arrows.head_radius < 0.25 * arrows.head_length < 0.02 * scene.look.size
+
+
+def test_parts_are_shown_and_hidden():
+    robot = kl.robots.load("double_pendulum")
+    q = robot.random_state(0)[0]
+    with running_server() as server:
+        scene = Scene(server.scene, robot, show=PARTS)
+        scene.move(q)
+        scene.push(np.ones((2, 3)), np.ones((2, 3)) * scene.weight)
+        np.testing.assert_allclose(scene.nodes["/center_of_mass"].position, robot.center_of_mass(q), atol=1e-6)
+        np.testing.assert_allclose(scene.nodes["/contacts"].points, np.ones((2, 3)))
+        assert len(scene.extras["inertias"]) == len(scene.extras["labels"]) == 2
+        assert scene.extras["labels"][0].text == robot.body_names[0]
+        for part in PARTS:
+            scene.show(part, False)
+        assert not scene.shown and not {"/contacts", "/forces"} & set(scene.nodes)
+        assert not any(node.visible for nodes in scene.extras.values() for node in nodes)
+        scene.push(np.ones((2, 3)), np.ones((2, 3)) * scene.weight)
+        assert not scene.nodes["/forces"].visible
+
+
+def test_a_part_that_does_not_exist_is_named():
+    with running_server() as server, pytest.raises(MethodError, match=r"no 'axes' to show; there are frames, inertias"):
+        Scene(server.scene, kl.robots.load("double_pendulum"), show=["axes"])
+
+
+def test_arrows_are_there_from_the_first_frame_on(tmp_path):
+    """A page that begins again must not keep the arrows of its end: every frame says what they are."""
+    robot = kl.robots.load("double_pendulum")
+    Q, points, forces = np.tile(robot.neutral(), (3, 1)), np.zeros((3, 1, 3)), np.zeros((3, 1, 3))
+    forces[1:, 0, 2] = 1e3
+    _, found = messages(viewer.record(robot, [0.0, 0.1, 0.2], Q, tmp_path / "page.html", points, forces))
+    first = [m for t, m in found if m.get("name") == "/forces" and "props" in m and t == 0.0]
+    assert len(first) == 1, "they are made before the motion begins, seen or not"

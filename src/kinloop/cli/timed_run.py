@@ -12,8 +12,7 @@ import numpy as np
 from kinloop.cli.terminal_output import progress, waiting
 from kinloop.errors import MethodError
 from kinloop.sim import Rollout, Simulator
-from kinloop.sim.contact.standing import contact_positions
-from kinloop.viewer.poses import Poses
+from kinloop.viewer.contact_arrows import contact_arrows
 
 FRAME = 0.01
 """Time between recorded states [s]."""
@@ -57,13 +56,7 @@ class Run:
 
     def contact_arrows(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Points and forces of contact of the first batch row, each (N, C, 3) in the world, if there are any."""
-        contact, ground = self.sim.contact, self.sim.ground
-        if "contact_point" in self.rollout.records:
-            return self.first("contact_point"), self.first("contact_force")
-        if "contact_force" not in self.rollout.records or contact is None or ground is None or not contact.candidates:
-            return None
-        points = contact_positions(Poses(self.sim.robot)(self.first("q")), contact.candidates, ground)
-        return points, self.first("contact_force")
+        return contact_arrows(self.sim, self.rollout)
 
 
 def check_run(seconds: float, rows: int) -> None:

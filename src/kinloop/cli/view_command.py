@@ -10,13 +10,14 @@ from typing import Annotated
 
 import typer
 
+from kinloop import viewer
 from kinloop.cli.output_paths import writable
 from kinloop.cli.robot_argument import Floating, Name, Options, Packages, find
 from kinloop.cli.terminal_output import progress, say, waiting
 from kinloop.errors import MethodError
-from kinloop.viewer import record, show
 from kinloop.viewer.html_page import checked_page_path
 from kinloop.viewer.tour_motion import tour
+from kinloop.viewer.viser_scene import PARTS, checked_parts
 from kinloop.viewer.viser_server import free_port
 
 
@@ -27,12 +28,15 @@ def view(
     packages: Packages = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with the robot moving instead.")] = None,
     port: Annotated[int, typer.Option(help="Port of the live view.")] = 8080,
-    frames: Annotated[bool, typer.Option("--frames", help="Show the bodies' frames.")] = False,
+    show: Annotated[
+        list[str] | None, typer.Option(help=f"Show this too; again for more: {', '.join(PARTS)}.", metavar="PART")
+    ] = None,
     seconds: Annotated[float, typer.Option(help="Length of the page's motion; 0 for a still.")] = 4.0,
 ) -> None:
     """Show a robot live, with a slider for each independent coordinate; or write a page."""
     if not 0 <= seconds < math.inf:
         raise MethodError(f"--seconds must be a finite number not below zero, received {seconds:g}")
+    parts = checked_parts(show or ())
     if html is not None:
         html = writable(checked_page_path(html))
     else:
@@ -41,11 +45,11 @@ def view(
     if html is not None:
         times, Q = tour(robot, seconds)
         with progress("recording") as report:
-            path = record(robot, times, Q, html, axes=frames, progress=report)
+            path = viewer.record(robot, times, Q, html, show=parts, progress=report)
         say(f"wrote {path}")
         return
     with waiting("starting the viewer"):
-        live = show(robot, port=port, axes=frames)
+        live = viewer.show(robot, port=port, show=parts)
     say(f"{robot.name} is at {live.url} (Ctrl-C ends)")
     if sys.stdout.isatty():
         webbrowser.open(live.url)

@@ -42,15 +42,6 @@ def body_meshes(bodies: Iterable[Body], world: Iterable[Geometry] = ()) -> dict[
     return read_meshes(g.path for g in geometry if g.kind == "mesh" and g.path is not None)
 
 
-def body_shapes(body: Body, meshes: Mapping[str, Mesh]) -> list[Shape]:
-    """The shapes of a body: visual geometry, else collision geometry, else its inertia."""
-    shown = geometry_shapes(body.geometry, meshes)
-    if shown:
-        return shown
-    solid = inertia_shape(body)
-    return [solid] if solid is not None else []
-
-
 def geometry_shapes(geometry: Iterable[Geometry], meshes: Mapping[str, Mesh]) -> list[Shape]:
     """The visual geometry among that of a body or of the world, else the rest; of meshes those that are given."""
     visual = [g for g in geometry if g.role in ("visual", "both")]

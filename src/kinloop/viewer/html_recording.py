@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,7 +37,7 @@ def record(
     *,
     fps: float = 50.0,
     ground: Ground | float | None = None,
-    axes: bool = False,
+    show: Collection[str] = ("forces",),
     title: str | None = None,
     notes: str | None = None,
     progress: Progress | None = None,
@@ -45,14 +45,14 @@ def record(
     """Write the motion Q (N, nq) at the times (N,) [s] to an HTML file that plays by itself.
 
     `contacts` and `forces` (N, C, 3) are points and forces on the robot in the world, drawn as arrows.
-    `ground` is what the robot moves on, or its height; None puts level ground below the robot. One configuration
-    makes a still.
+    `ground` is what the robot moves on, or its height; None puts level ground below the robot. `show` names what is
+    drawn besides the robot: frames, inertias, center_of_mass, contacts, forces, labels. One configuration is a still.
     """
     path = checked_page_path(path)
     motion = _motion(robot, times, Q, contacts, forces)
     motion = motion.at(frame_indices(motion.times, fps))
     with running_server() as server:
-        scene = Scene(server.scene, robot, axes)
+        scene = Scene(server.scene, robot, show)
         R, p = scene.poses(motion.Q)
         low, high = bounding_box(scene.look, R, p)
         set_up_view(server, low, high, as_ground(ground, low[2], robot.mechanism.world_geometry), scene.look.size)

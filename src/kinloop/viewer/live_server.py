@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Collection
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from kinloop.errors import KinloopError
 from kinloop.inputs import checked
 from kinloop.robot import Robot
 from kinloop.scalar import Array
+from kinloop.sim.contact.candidates import Candidate, find_candidates
 from kinloop.sim.contact.ground import Ground
+from kinloop.sim.contact.standing import contact_positions
 from kinloop.viewer.camera_and_light import bounding_box, set_up_view
 from kinloop.viewer.draw_ground import as_ground, covers, draw_ground
 from kinloop.viewer.html_page import headline
 from kinloop.viewer.html_recording import frame_indices
 from kinloop.viewer.slider_coordinates import Coordinates
-from kinloop.viewer.viser_scene import Scene
+from kinloop.viewer.viser_scene import PARTS, Scene
 from kinloop.viewer.viser_server import start_server, stop_server
 
 RATE = 50.0
@@ -32,37 +37,37 @@ class Viewer:
         q: ArrayLike | None = None,
         port: int = 8080,
         ground: Ground | float | None = None,
-        axes: bool = False,
+        show: Collection[str] = (),
     ) -> None:
         self.robot = robot
         self.coordinates = Coordinates(robot, q)
         self.server = start_server(port, robot.name)
-        self.scene = Scene(self.server.scene, robot, axes)
+        self.scene = Scene(self.server.scene, robot, show)
+        self.candidates = contact_candidates(robot)
         R, p = self.scene.poses(self.coordinates.q)
         self.area = bounding_box(self.scene.look, R, p)
         self.ground = as_ground(ground, self.area[0][2], robot.mechanism.world_geometry)
         set_up_view(self.server, *self.area, self.ground, self.scene.look.size)
         self.scene.move(self.coordinates.q, (R, p))
         self._busy = False
-        self._controls(axes)
+        self._controls()
 
     @property
     def url(self) -> str:
         """Where a browser finds the view."""
         return f"http://127.0.0.1:{self.server.get_port()}"
 
-    def _controls(self, axes: bool) -> None:
+    def _controls(self) -> None:
         gui, c = self.server.gui, self.coordinates
         # not as Markdown: in viser that runs HTML, and reads files and addresses named in it
         self.headline = gui.add_html(headline(self.robot))
         self.error = gui.add_text("open loops [m, rad]", initial_value="0", disabled=True)
         gui.add_button("neutral").on_click(lambda _: self.update(self.robot.neutral()))
-        gui.add_button("random").on_click(lambda _: self.update(self.robot.random_state()[0]))
-        shown = gui.add_checkbox("frames", initial_value=axes)
-        shown.on_update(lambda _: self.scene.show_axes(shown.value))
+        gui.add_button("random").on_click(lambda _: self.update(c.shuffled()))
+        self.toggles = show_toggles(gui, self.scene, [p for p in PARTS if p != "forces"], self._refresh)
         self.sliders = []
         with gui.add_folder("independent coordinates"):
-            for k, name in enumerate(c.names):
+            for k, name in enumerate(c.labels):
                 low, high = c.limits(k)
                 step = max(1e-4, (high - low) / 1000)
                 slider = gui.add_slider(
@@ -84,6 +89,9 @@ class Viewer:
         with self.server.atomic():
             self._follow(R, p)
             self.scene.move(q, (R, p))
+            if self.candidates and "contacts" in self.scene.shown:
+                points = contact_positions((R, p), self.candidates, self.ground)
+                self.scene.push(points, np.zeros_like(points))
         errors = self.robot.loop_error(q)
         self.error.value = f"{float(np.max(errors)) if errors.size else 0.0:.1e}"
         self._busy = True
@@ -134,13 +142,40 @@ class Viewer:
         stop_server(self.server)
 
 
+def show_toggles(gui: Any, scene: Scene, parts: Collection[str], refresh: Callable[[], None]) -> dict[str, Any]:
+    """Boxes in a panel that show or hide parts of a scene; `refresh` draws anew what moves."""
+    boxes: dict[str, Any] = {}
+    with gui.add_folder("show"):
+        for part in parts:
+            boxes[part] = gui.add_checkbox(part.replace("_", " "), initial_value=part in scene.shown)
+    for part, box in boxes.items():
+
+        def toggled(_: Any, part: str = part, box: Any = box) -> None:
+            scene.show(part, box.value)
+            refresh()
+
+        box.on_update(toggled)
+    return boxes
+
+
+def contact_candidates(robot: Robot) -> list[Candidate]:
+    """The points with which a robot would touch the ground, if it has any."""
+    try:
+        return find_candidates(robot, None)
+    except KinloopError:
+        return []
+
+
 def show(
     robot: Robot,
     q: ArrayLike | None = None,
     *,
     port: int = 8080,
     ground: Ground | float | None = None,
-    axes: bool = False,
+    show: Collection[str] = (),
 ) -> Viewer:
-    """Open a live view of a robot at q (its neutral configuration if left out) on a ground; see `Viewer.url`."""
-    return Viewer(robot, q, port, ground, axes)
+    """Open a live view of a robot at q (its neutral configuration if left out) on a ground; see `Viewer.url`.
+
+    `show` names what is shown besides the robot at first: frames, inertias, center_of_mass, contacts, labels.
+    """
+    return Viewer(robot, q, port, ground, show)

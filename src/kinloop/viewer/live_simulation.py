@@ -15,10 +15,12 @@ from kinloop.scalar import Array
 from kinloop.sim import Simulator, State
 from kinloop.sim.integrators.fixed_step import FixedStep
 from kinloop.viewer.camera_and_light import bounding_box, set_up_view
+from kinloop.viewer.contact_arrows import contact_arrows, contact_records
 from kinloop.viewer.draw_ground import as_ground, covers, draw_ground
 from kinloop.viewer.html_page import headline
+from kinloop.viewer.live_server import show_toggles
 from kinloop.viewer.mouse_grip import MouseGrip, grip_forces
-from kinloop.viewer.viser_scene import Scene
+from kinloop.viewer.viser_scene import PARTS, Scene
 from kinloop.viewer.viser_server import start_server, stop_server
 
 RATE = 50.0
@@ -63,6 +65,7 @@ class LiveSimulation:
         self.clock = gui.add_text("time [s]", initial_value="0.00", disabled=True)
         self.paused = gui.add_checkbox("pause", initial_value=False)
         gui.add_button("restart").on_click(lambda _: self.restart())
+        self.toggles = show_toggles(gui, self.scene, PARTS, self.draw)
         for name, body in self.scene.body_of.items():
             self.scene.nodes[name].on_drag(self._dragged(body))
 
@@ -108,10 +111,22 @@ class LiveSimulation:
                 self.area = low, high
                 draw_ground(self.server.scene, self.ground, low, high, self.scene.look.size)
             self.scene.move(q, (R, p))
-            if pull is not None or self.scene.arrows is not None:
-                points, forces = (np.zeros((1, 3)),) * 2 if pull is None else (pull.point[None], pull.force[None])
+            if self.scene.shown & {"contacts", "forces"}:
+                points, forces = self._contact()
+                if pull is not None:
+                    points, forces = np.vstack([points, pull.point]), np.vstack([forces, pull.force])
                 self.scene.push(points, forces)
         self.clock.value = f"{float(self.state.t[0]):.2f}"
+
+    def _contact(self) -> tuple[Array, Array]:
+        """Points and forces of contact (C, 3) in the step that comes next."""
+        record = contact_records(self.sim)
+        if not record:
+            return np.zeros((0, 3)), np.zeros((0, 3))
+        u = np.concatenate([self._told(self.state), self.grip.controls(None)])
+        run = self.sim.rollout(state=self.state, controls=u, steps=1, record=("q", *record))
+        points, forces = contact_arrows(self.sim, run) or (np.zeros((1, 0, 3)),) * 2
+        return points[0], forces[0]
 
     def run(self, seconds: float | None = None) -> None:
         """Go on at the simulation's own pace, for so many seconds of wall time, or until interrupted (Ctrl-C)."""

@@ -11,7 +11,8 @@ from kinloop.robot import Robot
 from kinloop.scalar import Array
 from kinloop.spatial import Transform
 from kinloop.spatial.transform import apply_pose
-from kinloop.viewer.body_shapes import Color, Shape, body_meshes, body_shapes, geometry_shapes, half_extent, rod
+from kinloop.viewer.body_shapes import Color, Shape, body_meshes, geometry_shapes, half_extent, inertia_shape, rod
+from kinloop.viewer.link_shapes import SOLE, Links
 from kinloop.viewer.loop_bars import LOOP, PIN, Bar, bars
 from kinloop.viewer.poses import Poses
 
@@ -24,13 +25,15 @@ PALETTE: tuple[Color, ...] = (
 PLAIN: Color = (176, 184, 196)
 WORLD: Color = (150, 146, 140)
 FORCE: Color = (255, 84, 20)
+MASS: Color = (250, 200, 30)
 
 
 @dataclass(frozen=True, eq=False)
 class Look:
     """Everything there is to draw: shapes per body, bars, the colour of every cluster, the robot's size [m].
 
-    `world` are the shapes of the world, but for planes and height fields.
+    `inertias` are solids of the mass and moments of bodies, None for those without mass. `world` are the shapes of the
+    world, but for planes and height fields.
     """
 
     shapes: list[list[Shape]]
@@ -38,30 +41,33 @@ class Look:
     colors: list[Color]
     size: float
     world: list[Shape]
+    inertias: list[Shape | None]
 
 
 def look(robot: Robot) -> Look:
     """The picture of a robot."""
-    colors = cluster_colors(robot)
+    colors, top = cluster_colors(robot), robot.tree.top
     around = robot.mechanism.world_geometry
     meshes = body_meshes(robot.mechanism.bodies, around)
-    solids = [body_shapes(body, meshes) for body in robot.mechanism.bodies]
-    size = robot_size(robot, solids)
-    thin = 0.008 * size
+    geometry = [geometry_shapes(body.geometry, meshes) for body in robot.mechanism.bodies]
+    inertias = [inertia_shape(body) for body in robot.mechanism.bodies]
+    size = robot_size(robot, [g or ([s] if s else []) for g, s in zip(geometry, inertias, strict=True)])
+    thin, links, carriers = 0.008 * size, Links(robot, size), set(top.parent)
     shapes: list[list[Shape]] = []
-    for i, own in enumerate(solids):
-        if not any(s.is_geometry for s in own):
-            own = own + skeleton(robot, i, thin) + pin(robot.tree.top.types[i], thin, i in robot.tree.top.parent)
+    for i, own in enumerate(geometry):
+        own = own or [*links.shapes(i), *pin(top.types[i], thin, i in carriers)]
         cluster = robot.tree.clusters[robot.tree.cluster_of[i]]
         shapes.append([_colored(s, colors[cluster.index], bool(cluster.parts)) for s in own])
+        solid = inertias[i]
+        inertias[i] = solid and replace(solid, color=colors[cluster.index])
     marks(robot, shapes, thin)
     world = [replace(s, color=s.color or WORLD) for s in geometry_shapes(around, meshes)]
-    return Look(shapes, bars(robot, thin), colors, size, world)
+    return Look(shapes, bars(robot, thin), colors, size, world, inertias)
 
 
 def _colored(s: Shape, color: Color, tied: bool) -> Shape:
-    """A shape in the colour of its cluster, if loops tie that or if it has none of its own; pins stay dark."""
-    keep = s.color is not None and (s.color == PIN or not tied)
+    """A shape in the colour of its cluster, if loops tie that or it has none of its own; pins and soles stay dark."""
+    keep = s.color is not None and (s.color in (PIN, SOLE) or not tied)
     return s if keep else replace(s, color=color)
 
 
@@ -84,28 +90,6 @@ def robot_size(robot: Robot, solids: list[list[Shape]]) -> float:
     return max(extent, 2 * largest, 1e-3)
 
 
-def attachments(robot: Robot, i: int) -> list[Array]:
-    """Points of body i, in its frame, where other bodies and loops hold it."""
-    m, top, name = robot.mechanism, robot.tree.top, robot.mechanism.bodies[i].name
-    points = [np.asarray(top.placement[k].p, dtype=float) for k, parent in enumerate(top.parent) if parent == i]
-    for loop in m.closures:
-        points += [p for body, p in loop.picture(top).points if body == name]
-    if i not in top.parent:
-        points += [np.asarray(f.placement.p, dtype=float) for f in m.frames if f.body == name]
-    return points
-
-
-def skeleton(robot: Robot, i: int, radius: float) -> list[Shape]:
-    """Thin bars from a body's own joint to every point where something holds it."""
-    top = robot.tree.top
-    start = robot.mechanism.bodies[i].com if top.types[i].is_free else np.zeros(3)
-    out: list[Shape] = []
-    for k, point in enumerate(attachments(robot, i)):
-        if np.linalg.norm(point - start) > radius:
-            out.append(rod(f"link{k}", start, point, radius))
-    return out
-
-
 def pin(kind: JointType, radius: float, carries: bool, color: Color = PIN, name: str = "joint") -> list[Shape]:
     """What marks a joint: a pin along its axis, a ball where it has none."""
     axis = kind.direction
@@ -114,8 +98,8 @@ def pin(kind: JointType, radius: float, carries: bool, color: Color = PIN, name:
     if axis is None or kind.nv > 1:
         return [Shape(name, "sphere", (2.0 * radius,), color=color)]
     slides = kind.slides()[0]
-    half = np.array(axis) * radius * (4.0 if slides else 2.2)
-    wide = radius * (1.2 if slides else 1.7)
+    half = np.array(axis) * radius * (4.0 if slides else 3.2)
+    wide = radius * (1.2 if slides else 1.5)
     return [rod(name, -half, half, wide, color)]
 
 
