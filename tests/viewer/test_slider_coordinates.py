@@ -126,7 +126,7 @@ def test_the_way_ends_where_loops_take_a_coordinate_elsewhere(monkeypatch, k, pa
 def test_a_free_base_moves_along_the_world_and_turns_by_roll_pitch_and_yaw():
     robot = kl.robots.load("mini_cheetah")
     c = Coordinates(robot)
-    base = robot.joint_names[0]
+    base = robot.joint_names[0].removesuffix("_joint")
     assert c.labels[:6] == [f"{base} {name}" for name in ("roll", "pitch", "yaw", "x", "y", "z")]
     told = [0.3, -0.4, 2.0, 1.5, -0.5, 0.7]
     for k, target in enumerate(told):

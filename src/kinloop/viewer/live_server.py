@@ -24,6 +24,9 @@ from kinloop.viewer.slider_coordinates import Coordinates
 from kinloop.viewer.viser_scene import PARTS, Scene
 from kinloop.viewer.viser_server import start_server, stop_server
 
+REACH = 6
+"""Random configurations that the first view has room for."""
+
 RATE = 50.0
 """Frames shown per second of wall time."""
 
@@ -47,7 +50,12 @@ class Viewer:
         R, p = self.scene.poses(self.coordinates.q)
         self.area = bounding_box(self.scene.look, R, p)
         self.ground = as_ground(ground, self.area[0][2], robot.mechanism.world_geometry)
-        set_up_view(self.server, *self.area, self.ground, self.scene.look.size)
+        # the camera has room for what `random` may show
+        reach = np.array([self.coordinates.q, *(self.coordinates.shuffled(k) for k in range(REACH))])
+        set_up_view(
+            self.server, *bounding_box(self.scene.look, *self.scene.poses(reach)), self.ground, self.scene.look.size
+        )
+        self.server.gui.configure_theme(control_layout="fixed")
         self.scene.move(self.coordinates.q, (R, p))
         self._busy = False
         self._controls()

@@ -46,6 +46,8 @@ class Coordinates:
         dofs = robot.tree.independent_dofs
         self.places = [_place(robot, d) for d in dofs]
         self.attitudes = [_attitude(robot, d) for d in dofs]
+        types = [robot.tree.top.types[robot.tree.top.body_of[d]] for d in dofs]
+        self.floats = [place >= 0 and kind.is_free for place, kind in zip(self.places, types, strict=True)]
         self.labels = [_label(robot, d) for d in dofs]
         # what has no plain position (a ball in a loop) is counted from where it starts
         self.turned = np.zeros(robot.nv)
@@ -87,7 +89,7 @@ class Coordinates:
         if attitude is not None:
             self.q = self._turned(attitude, target)
             return True
-        if self.labels[k] != self.names[k] and self.places[k] >= 0:  # along an axis of the world, not of the base
+        if self.floats[k]:  # along an axis of the world, not of the base
             self.q = self.q.copy()
             self.q[self.places[k]] = target
             return True
@@ -169,7 +171,8 @@ def _label(robot: Robot, d: int) -> str:
     top = robot.tree.top
     i = top.body_of[d]
     kind, local, joint = top.types[i], d - top.v_of[top.body_of[d]].start, top.joints[top.body_of[d]].name
+    joint = joint.removesuffix("_joint")
     if kind.nq != kind.nv + 1:
-        return str(top.coordinates[d])
+        return str(top.coordinates[d]).removesuffix("_joint")
     turns = [f"about {x}" for x in AXES] if _tied(robot, i) else list(ANGLES)
     return f"{joint} {[*turns, *AXES][local]}"
