@@ -55,7 +55,7 @@ class Viewer:
         set_up_view(
             self.server, *bounding_box(self.scene.look, *self.scene.poses(reach)), self.ground, self.scene.look.size
         )
-        self.server.gui.configure_theme(control_layout="fixed")
+        self.server.gui.main_panel.dock_right()
         self.scene.move(self.coordinates.q, (R, p))
         self._busy = False
         self._controls()

@@ -51,7 +51,7 @@ class LiveSimulation:
         self.area = bounding_box(self.scene.look, R, p)
         self.ground = as_ground(sim.ground, self.area[0][2], sim.robot.mechanism.world_geometry)
         set_up_view(self.server, *self.area, self.ground, self.scene.look.size)
-        self.server.gui.configure_theme(control_layout="fixed")
+        self.server.gui.main_panel.dock_right()
         self._controls()
         self.draw()
 
