@@ -12,6 +12,7 @@ What a user calls:
 
 What happens inside:
 
+- `open_numbers`: numbers that every batch row has its own of.
 - `outside`: all forces of users on a robot. `spring_rows`: the coordinates along which springs and dampers act;
   `implicit_springs`: how a step takes these.
 - `actuators`: all forces at joints. `implicit_motors`: how a step takes these. `stiff_gains`: springs and servos that

@@ -160,7 +160,8 @@ class Drive:
 def _modelled(m: Motor) -> tuple[Any, ...]:
     """What a motor has beyond a law, a gear and a limit; what acts on its coordinate by itself is said there."""
     more = m.efficiencies, plain(m.winding) if m.winding else None, m.rotor
-    return more if m.is_lossy or m.winding or m.rotor else ()
+    more = more if m.is_lossy or m.winding or m.rotor else ()
+    return more if m.strength == 1.0 else (*more, "strength", m.strength)
 
 
 def make_drive(

@@ -46,9 +46,12 @@ _NO_STEPS = np.zeros(1)
 
 
 class Batch:
-    """Batch rows that begin at a state, with the kernels of an engine and steps of length dt [s]."""
+    """Batch rows that begin at a state, with the kernels of an engine and steps of length dt [s].
 
-    def __init__(self, state: State, engine: Engine, dt: float) -> None:
+    `numbers` (B or 1, n) are their open numbers; those of the model, if not given.
+    """
+
+    def __init__(self, state: State, engine: Engine, dt: float, numbers: Array | None = None) -> None:
         rows = len(state)
         self.engine, self.dt, self.nu = engine, dt, engine.system.nu
         self.began, self.made_by = state.t, state.made_by
@@ -57,6 +60,8 @@ class Batch:
         self._given, self.state, self.watch = self._places.stepping, self._places.state, self._places.watch
         for mine, x in zip(self.state, (state.q, state.qd, BEGINNING, state.memory), strict=True):
             mine[:] = x
+        if engine.system.open.names:
+            self.numbers[:] = engine.system.open.usual if numbers is None else numbers
         self.reasons = [""] * rows
         settled = state.h == dt  # all rows took their last step whole
         if not settled and not all_are(RUNNING, state.status):
@@ -88,7 +93,36 @@ class Batch:
 
     def aside(self, h: float) -> Batch:
         """A batch that begins where this one is, with steps of length h; this one never notices."""
-        return Batch(self.read(), self.engine, h)
+        return Batch(self.read(), self.engine, h, *self._numbers(slice(None)))
+
+    @property
+    def numbers(self) -> Array:
+        """The open numbers of all rows (B, n): whoever writes there changes what the next steps are taken with."""
+        return self._given.arrays["numbers"]
+
+    def _numbers(self, k: Array | slice) -> tuple[Array, ...]:
+        """Those of rows k, where there are any."""
+        return (self.numbers[k],) if self.engine.system.open.names else ()
+
+    def restart(self, k: Array, q: Array, qd: Array, memory: Array | None = None) -> None:
+        """Let rows k (n,) begin anew at closed positions q and velocities qd (n, ...), at the step where the others are.
+
+        They remember nothing, or `memory`.
+        """
+        steps = self.until[k, 0]
+        self.state.q[k], self.state.qd[k], self.state.watch[k] = q, qd, BEGINNING
+        self.state.memory[k] = 0.0 if memory is None else memory
+        self.watch.steps[k] = steps
+        self._pace[k] = 1, 0
+        for row in k[[bool(self.reasons[row]) for row in k]] if any(self.reasons) else ():
+            self.reasons[row] = ""
+        self._whole = all_are(1, self.parts)
+        self._spaced = self._spaced and self.engine.start is None
+
+    @property
+    def running(self) -> Array:
+        """Which rows are on their way (B,)."""
+        return np.asarray(self.watch.has(Status.RUNNING))
 
     def status(self, k: int) -> Status:
         """The status of row k."""
@@ -172,7 +206,7 @@ class Batch:
 
     def _remembering(self, state: StepState, u: Array, h: float, threads: int | None, k: Array | slice) -> StepState:
         """Rows k that forget what they remember for what the equations of motion say about the time before."""
-        start, now = self.engine.start, self._clock(self.watch.steps, 0.0, k)
+        start, now = self.engine.start, (*self._clock(self.watch.steps, 0.0, k), *self._numbers(k))
         if start is None or not len(state.q):
             return state
         if len(state.q) == 1:  # a kernel takes one state faster than a batch of one
@@ -221,8 +255,8 @@ class Batch:
     def _advance(self, k: Array, u: Array, start: int, n: int, recorder: Recorder, threads: int | None) -> None:
         """Bring rows k n steps further, or to where the kernel stops them."""
         every = recorder.stride(start, n)
-        h, keep, clock = self.dt, recorder.keep, self._clock(self._since, self.dt, k)
-        state, kept = self.engine.advance(self.state.at(k), u, self.until[k], h, n, every, keep, threads, *clock)
+        h, keep, told = self.dt, recorder.keep, (*self._clock(self._since, self.dt, k), *self._numbers(k))
+        state, kept = self.engine.advance(self.state.at(k), u, self.until[k], h, n, every, keep, threads, *told)
         self.state.put(k, state)
         recorder.store(k, start, every, kept)
 
@@ -261,8 +295,8 @@ class Batch:
         until, total, first = named.steps[:, None] + float(n * parts), n * parts, int(named.steps[0])
         given, keep = before._replace(watch=watch), recorder.keep
         controls = u[:, :1] if u.shape[1] == 1 else np.repeat(u[:, :n], parts, axis=1)
-        h, clock = self.dt / parts, self._clock(self.watch.steps, self.dt / parts, k)
-        after, kept = self.engine.advance(given, controls, until, h, total, 1, keep, threads, *clock)
+        h, told = self.dt / parts, (*self._clock(self.watch.steps, self.dt / parts, k), *self._numbers(k))
+        after, kept = self.engine.advance(given, controls, until, h, total, 1, keep, threads, *told)
         found = Watch.of(after.watch)
         good, whole = found.has(Status.RUNNING), (found.steps - first) // parts
         found.steps[:] = first + float(n)

@@ -70,6 +70,7 @@ class Engine:
         contact = system.contact.key if system.contact else None
         outside = system.outside.key if system.outside else ()
         self._key = (frames, system.drive.key, integrator.key, contact, *outside, *system.sensed)
+        self._key = (*self._key, "open", *system.open.names) if system.open.names else self._key
         self.sensors = Sensors(system.drive, system.nu, system.contact, system.outside)
 
     @property
@@ -98,8 +99,8 @@ class Engine:
 
     @cached_property
     def single(self) -> SingleStep | None:
-        """The step of one row with little around it; None where the step is no kernel, or needs a search before it."""
-        if self._method is None or self.system.searched:
+        """The step of one row with little around it; None where it is no kernel, needs a search, or has open numbers."""
+        if self._method is None or self.system.searched or self.system.open.names:
             return None
         return SingleStep(self.step) if isinstance(self.step, Kernel) else None
 
@@ -113,11 +114,14 @@ class Engine:
         if method is None or not method.has_start(system):
             return None
 
-        def start(q: Array, qd: Array, u: Array, h: Array, *clock: Array) -> dict[str, Any]:
-            memory, lost = method.starting_memory(system.at(*clock), q, qd, u, h[0])
+        timed, more = len(system.clock), system.clock | system.open.inputs
+
+        def start(q: Array, qd: Array, u: Array, h: Array, *given: Array) -> dict[str, Any]:
+            now = system.at(*given[:timed]).with_numbers(*given[timed:])
+            memory, lost = method.starting_memory(now, q, qd, u, h[0])
             return {"memory": memory, "lost": np.array([sc.where(lost, 1.0, 0.0)])}
 
-        return self.kernel("start", start, self._spanning_sizes | {"u": system.nu, "h": 1} | system.clock)
+        return self.kernel("start", start, self._spanning_sizes | {"u": system.nu, "h": 1} | more)
 
     @cached_property
     def searching(self) -> Searching | None:
@@ -263,34 +267,35 @@ class Engine:
 
     def advance(
         self, state: StepState, u: Array, until: Array, h: float, steps: int, every: int, keep: tuple[str, ...],
-        threads: int | None, *clock: Array,
+        threads: int | None, *told: Array,
     ) -> tuple[StepState, dict[str, Array]]:  # fmt: skip
         """`steps` steps of batch rows under u (B, steps or 1, nu): their last state, and outputs `keep` (B, n, ...).
 
         Steps are h long. Rows stop where they have taken `until` (B, 1) steps in all; outputs are kept after
-        every `every`-th step. Where time matters, `clock` (B, 1) says what it was when no step was taken.
+        every `every`-th step. `told` are what the step needs besides: the clock (B, 1), which says what the time was
+        when no step was taken, and open numbers (B, n), where there are any.
         """
         held = u.shape[1] == 1
         if self.searching and steps > 1:
-            return self._one_by_one(state, u, until, h, steps, every, keep, threads, *clock)
+            return self._one_by_one(state, u, until, h, steps, every, keep, threads, *told)
         state = StepState(*map(np.array, state))
         self.respace(state, h)
         found = (self.searching(state, u[:, 0], until, h, threads),) if self.searching else ()
         out = self.step.iterate(
             *state, np.ascontiguousarray(u[:, 0] if held else u[:, :steps]), until, np.full((len(u), 1), h),
-            *clock, *found, steps=steps, feedback=FEEDBACK, stepped=() if held else ("u",),
+            *told, *found, steps=steps, feedback=FEEDBACK, stepped=() if held else ("u",),
             every=every if keep else steps, threads=threads,
         )  # fmt: skip
         return StepState(*(out[name] for name in FEEDBACK.values())), {name: out[name] for name in keep}
 
     def _one_by_one(
         self, state: StepState, u: Array, until: Array, h: float, steps: int, every: int, keep: tuple[str, ...],
-        threads: int | None, *clock: Array,
+        threads: int | None, *told: Array,
     ) -> tuple[StepState, dict[str, Array]]:  # fmt: skip
         """`advance`, with a search before every step."""
         kept: list[dict[str, Array]] = []
         for k in range(steps):
             now = u if u.shape[1] == 1 else u[:, k : k + 1]
-            state, one = self.advance(state, now, until, h, 1, 1, keep, threads, *clock)
+            state, one = self.advance(state, now, until, h, 1, 1, keep, threads, *told)
             kept.append(one)
         return state, {name: np.concatenate([x[name] for x in kept[every - 1 :: every]], axis=1) for name in keep}

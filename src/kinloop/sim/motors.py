@@ -28,6 +28,7 @@ class Motor:
     back from a joint that drives the motor (as much, if not given). The motor does what it was told `delay` [s] ago,
     a whole number of steps. With `backlash` [rad, m at the joint], `rotor` names the coordinate on which the motor
     acts, which no gear of the model ties to the joint: they move apart by half of the backlash each way, no farther.
+    `strength` is the part of its force that arrives at the joint: below 1 for a motor weaker than its data sheet.
     """
 
     joint: str
@@ -44,12 +45,13 @@ class Motor:
     delay: float = 0.0
     rotor: str = ""
     backlash: float = 0.0
+    strength: float = 1.0
 
     def __post_init__(self) -> None:
         what = f"the motor of {self.joint!r}"
         if self.kind not in LAWS:
             raise MethodError(f"motor kind {self.kind!r} of {self.joint!r} is not one of {', '.join(LAWS)}")
-        for name in ("kp", "kd", "friction", "viscous", "delay", "backlash"):
+        for name in ("kp", "kd", "friction", "viscous", "delay", "backlash", "strength"):
             checked_number(f"{name} of {what}", getattr(self, name), "not be negative or infinite", 0.0)
         if self.limit != np.inf:
             checked_number(f"limit of {what}", self.limit, "not be negative", 0.0)
@@ -98,7 +100,7 @@ class Motor:
         in between: the mean of the two with dry friction of half their difference.
         """
         forward, back = self.efficiencies
-        return 0.5 * (1.0 / back + forward), 0.5 * (1.0 / back - forward)
+        return self.strength * (0.5 * (1.0 / back + forward)), self.strength * (0.5 * (1.0 / back - forward))
 
     def force_range(self, speed: float) -> tuple[float, float]:
         """The least and the largest force that the joint gets, on the motor's side of the gear, at the motor's speed.
@@ -106,7 +108,7 @@ class Motor:
         Friction counts against the motion; at standstill against either direction.
         """
         forward, back = self.efficiencies
-        low, high = (self.bounded(f, speed) for f in (-self.most, self.most))
+        low, high = (self.strength * self.bounded(f, speed) for f in (-self.most, self.most))
         low, high = (float(f) * (forward if f * speed >= 0.0 else 1.0 / back) for f in (low, high))
         if not speed:
             return min(low + self.friction, 0.0), max(high - self.friction, 0.0)

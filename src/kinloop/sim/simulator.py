@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
@@ -32,6 +32,7 @@ from kinloop.sim.integrators.fixed_step import FixedStep
 from kinloop.sim.integrators.integrator import Progress
 from kinloop.sim.keyframes import at_keyframe
 from kinloop.sim.motors import Motor
+from kinloop.sim.open_numbers import Parts, open_numbers
 from kinloop.sim.outside import make_outside
 from kinloop.sim.recorder import Recorder, RecordPlan
 from kinloop.sim.rollout import Rollout
@@ -63,7 +64,8 @@ class Simulator(SimulatorDerivatives):
     often the contact solver sweeps, `substeps` how many classical steps "rk4" takes within one dt. `monitor` watches
     energy (`energy_monitor`) and loop errors in every step: a row whose energy does not balance says so in its status.
     By default it does with "rk4", whose steps it makes no longer. `forces` are those of users (`user_forces`).
-    `v` is always given and recorded in the robot's own coordinates.
+    `v` is always given and recorded in the robot's own coordinates. `open` names numbers that every batch row has its
+    own of, "trunk.mass", "ground.friction", "knee.strength", ... (`open_numbers`).
     """
 
     def __init__(
@@ -81,10 +83,11 @@ class Simulator(SimulatorDerivatives):
         monitor: bool | None = None,
         forces: Sequence[UserForce] = (),
         collisions: Collisions | bool = False,
+        open: Sequence[str] = (),
     ) -> None:
         contacts = tuple(contacts) if isinstance(contacts, list) else contacts
         motors = tuple(motors) if isinstance(motors, list) else motors
-        options = (limits, iterations, tolerance, substeps, monitor, tuple(forces), collisions)
+        options = (limits, iterations, tolerance, substeps, monitor, tuple(forces), collisions, open)
         self._given: tuple[Any, ...] = (robot, dt, ground, integrator, contacts, motors, *options)
         if isinstance(ground, str):
             check_named(ground)
@@ -106,8 +109,11 @@ class Simulator(SimulatorDerivatives):
             self.drive = with_stiff_gains(robot, self.drive, self.dt)
             self.drive = self.drive.without_lengths() if limits else self.drive
         sensed = needed(robot.mechanism.sensors) if isinstance(self.method, FixedStep) else ()
-        system = System(framed(robot.tree), self.drive, self.contact, self.outside, sensed)
-        self.engine = Engine(robot, system, self.method, integrator == "rk4" if monitor is None else bool(monitor))
+        monitor = integrator == "rk4" if monitor is None else bool(monitor)
+        parts = Parts(framed(robot.tree), self.drive, self.contact)
+        opened = open_numbers(parts, open, self.method.has_contact and not monitor)
+        system = System(*parts, self.outside, sensed, opened)
+        self.engine = Engine(robot, system, self.method, monitor)
         self._memory_size = memory_size(system, self.method)
         self._last_plan: RecordPlan | None = None
         self._one_step = np.ones(1), np.full(1, self.dt)  # how many steps, how long
@@ -124,7 +130,7 @@ class Simulator(SimulatorDerivatives):
 
     def with_forces(self, forces: Sequence[UserForce]) -> Simulator:
         """This simulator with further forces; their controls follow those that it has."""
-        given: tuple[Any, ...] = (*self._given[:-2], (*self._given[-2], *forces), self._given[-1])
+        given: tuple[Any, ...] = (*self._given[:-3], (*self._given[-3], *forces), *self._given[-2:])
         return Simulator(*given)
 
     @property
@@ -243,9 +249,12 @@ class Simulator(SimulatorDerivatives):
             self._last_plan = RecordPlan(self, names)
         return self._last_plan
 
-    def batch(self, state: State, engine: Engine | None = None) -> Batch:
-        """The batch that begins at a state."""
-        return Batch(state, engine or self.engine, self.dt)
+    def batch(
+        self, state: State, engine: Engine | None = None, numbers: Mapping[str, ArrayLike] | None = None
+    ) -> Batch:
+        """The batch that begins at a state, with its open numbers by name."""
+        given = self.engine.system.open.rows(numbers, len(state)) if numbers else None
+        return Batch(state, engine or self.engine, self.dt, given)
 
     def step(self, state: State, u: ArrayLike | None = None) -> State:
         """The state one dt later under controls u (nu,) or (B, nu)."""
@@ -292,6 +301,7 @@ class Simulator(SimulatorDerivatives):
         threads: int | None = None,
         progress: Progress | None = None,
         state: State | None = None,
+        numbers: Mapping[str, ArrayLike] | None = None,
     ) -> Rollout:
         """Simulate a horizon for all batch rows at once.
 
@@ -302,7 +312,7 @@ class Simulator(SimulatorDerivatives):
         kinetic_energy, potential_energy, loop_error; of the step before a and qdd (mean accelerations), controls,
         motor_force (of each motor, at the record); with contact contact_force, gap, residual, iterations,
         joint_impulse; sensors of the model by their names (accelerations and forces are those of the step before).
-        `progress(done, steps)` is called now and then.
+        `progress(done, steps)` is called now and then. `numbers` are open numbers by name, (n,) or (B, n) each.
         """
         flat = [np.ndim(x) if x is not None else 0 for x in (q0, v0)]
         table = np.ndim(controls) if controls is not None and not callable(controls) else 0
@@ -314,7 +324,7 @@ class Simulator(SimulatorDerivatives):
             schedule = plan.even(every, steps)
         else:
             schedule = scheduled(start, self.dt, span or Span(steps), times, every, record_start)
-        recorder, batch = Recorder(plan, schedule, len(start)), self.batch(start, plan.engine)
+        recorder, batch = Recorder(plan, schedule, len(start)), self.batch(start, plan.engine, numbers)
         recorder.begin(start)
         info = self.method.run(batch, u, steps, recorder, threads, progress)
         found = recorder.result(batch, start, single, info)

@@ -24,6 +24,7 @@ from kinloop.sim.contact.pair_contact import PairContact
 from kinloop.sim.energy_monitor import booked, energies
 from kinloop.sim.file_motors import FileMotor
 from kinloop.sim.on_loops import drivers
+from kinloop.sim.open_numbers import NONE, OpenNumbers, Parts
 from kinloop.sim.outside import NOTHING, Outside
 from kinloop.sim.singularity import passes
 from kinloop.sim.status import Fault, Status
@@ -47,7 +48,7 @@ PART = 1e-9
 class System:
     """What is simulated: a cluster tree in tangent frames, what drives and what stops it, and forces of users.
 
-    `sensed` names what steps give for sensors (`sensors.OF_STEPS`).
+    `sensed` names what steps give for sensors (`sensors.OF_STEPS`), `open` the numbers that every row has its own of.
     """
 
     tree: ClusterTree
@@ -55,6 +56,7 @@ class System:
     contact: Contact | None
     outside: Outside = NOTHING
     sensed: tuple[str, ...] = ()
+    open: OpenNumbers = NONE
 
     @cached_property
     def nu(self) -> int:
@@ -74,6 +76,13 @@ class System:
     def at(self, *clock: Array, since: Any = 0.0) -> System:
         """The system so many seconds after the time that a clock (1,) says, if there is one."""
         return replace(self, outside=self.outside.at(clock[0][0] + since)) if clock else self
+
+    def with_numbers(self, *numbers: Array) -> System:
+        """The system with the open numbers of a row, if there are any."""
+        if not numbers:
+            return self
+        tree, drive, contact = self.open.put(Parts(self.tree, self.drive, self.contact), numbers[0])
+        return replace(self, tree=tree, drive=drive, contact=contact)
 
     def touching(self, *searched: Array) -> System:
         """The system with contacts that a search found, if there is one."""
@@ -193,20 +202,23 @@ class Stepper:
     def inputs(self) -> dict[str, int]:
         """Sizes of the kernel's inputs: those of a `StepState`, the controls, the number of steps, their length.
 
-        Where time matters there is also a `clock`: the time when no step was taken. `searched` are contacts found
-        before the step.
+        Where time matters there is also a `clock`: the time when no step was taken. `numbers` are the row's open
+        numbers, `searched` contacts found before the step.
         """
         top = self.system.tree.top
         sizes = (top.nq, top.n_spanning, len(Watch._fields), memory_size(self.system, self.method))
         state = dict(zip(StepState._fields, sizes, strict=True))
-        return {**state, "u": self.system.nu, "until": 1, "h": 1, **self.system.clock, **self.system.searched}
+        more = self.system.clock | self.system.open.inputs | self.system.searched
+        return {**state, "u": self.system.nu, "until": 1, "h": 1, **more}
 
     def __call__(
         self, q: Array, qd: Array, watch: Array, memory: Array, u: Array, until: Array, h: Array, *more: Array
     ) -> dict[str, Array]:
         """One step of one row, taken if the row runs, the step is good, and `until` is not reached."""
         before, timed = Watch.of(watch), len(self.system.clock)
-        system = self.system.at(*more[:timed], since=before.steps * h[0]).touching(*more[timed:])
+        told = timed + len(self.system.open.inputs)
+        system = self.system.at(*more[:timed], since=before.steps * h[0])
+        system = system.with_numbers(*more[timed:told]).touching(*more[told:])
         moved = self._moved(system, q, qd, memory, u, h[0])
         fastest = sc.largest([moved.qd[d] for d in self.system.turning])
         slow, within = h[0] * fastest <= LARGEST_TURN, sc.squared([*moved.q, *moved.qd]) < MAX_SPEED**2
@@ -226,8 +238,8 @@ class Stepper:
             **_peaks(before, moved, fastest),
         )  # fmt: skip
         if self.monitor:
-            error = sc.maximum(before.loop_error, self.system.loop_error(moved.q))
-            found = energies(self.system.tree, self.system.outside, moved.q, moved.qd)
+            error = sc.maximum(before.loop_error, system.loop_error(moved.q))
+            found = energies(system.tree, system.outside, moved.q, moved.qd)
             new = new._replace(loop_error=error, **booked(before, *found, moved.work, moved.flying))
         after = Watch.of(_choose(go, new.vector(), watch))
         after = after._replace(status=status, fault=sc.where(refused, _fault(moved, slow, within), before.fault))

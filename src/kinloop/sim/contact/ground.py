@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
@@ -98,22 +98,27 @@ class HeightField:
     """Ground of height z = h(x, y), h written with `kinloop.scalar` functions; slopes (dh/dx, dh/dy) from its graph.
 
     A point sees the surface's tangent plane below it: exact for points, and for spheres much smaller than
-    the radius of curvature of the ground.
+    the radius of curvature of the ground. With `numbers`, a dict of names and values, the height is h(x, y, **numbers);
+    a simulator may leave these open, so that every batch row walks on ground of its own (`open_numbers`).
     """
 
-    height: Callable[[Any, Any], Any]
+    height: Callable[..., Any]
     friction: float = 0.8
     restitution: float = 0.0
-    slope: Callable[[Any, Any], Any] | None = None
-    _function: sc.Function = field(init=False, repr=False, compare=False)  # (x, y) -> height and slopes
+    slope: Callable[..., Any] | None = None
+    numbers: Any = ()  # a dict when given, a tuple of names and values afterwards
+    _function: sc.Function = field(init=False, repr=False, compare=False)  # (x, y), numbers -> height and slopes
 
     def __post_init__(self) -> None:
         _checked(self.friction, self.restitution)
-        graph = sc.Graph()
-        p = graph.inputs("p", 2)
-        h = np.array([self.height(p[0], p[1])], dtype=object)
-        slope = sc.jacobian(h, p, "forward")[0] if self.slope is None else np.array(self.slope(p[0], p[1]))
-        object.__setattr__(self, "_function", sc.Function({"p": 2}, {"h": h, "slope": slope}, graph))
+        named = {str(n): checked_number(f"number {n!r} of the height", x, "be finite") for n, x in _items(self.numbers)}
+        object.__setattr__(self, "numbers", tuple(named.items()))
+        graph, sizes = sc.Graph(), {"p": 2, "numbers": len(named)}
+        p, given = (graph.inputs(name, size) for name, size in sizes.items())
+        own = dict(zip(named, given, strict=True))
+        h = np.array([self.height(p[0], p[1], **own)], dtype=object)
+        slope = sc.jacobian(h, p, "forward")[0] if self.slope is None else np.array(self.slope(p[0], p[1], **own))
+        object.__setattr__(self, "_function", sc.Function(sizes, {"h": h, "slope": slope}, graph))
 
     @staticmethod
     def table(
@@ -139,15 +144,20 @@ class HeightField:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        return "heights", self.friction, self.restitution, function_digest(self._function)
+        own = (self.numbers,) if self.numbers else ()
+        return "heights", self.friction, self.restitution, function_digest(self._function), *own
 
     def surface(self, x: Array) -> tuple[Any, Array]:
         """Distance of a point x from the surface, and the axes (normal, tangent, tangent) there as columns."""
-        h, slope = self._function(x[:2])
+        h, slope = self._function(x[:2], self._values)
         a, b = slope
         n = np.array([-a, -b, 1.0]) / sc.sqrt(1.0 + a * a + b * b)
         t1 = np.array([1.0, 0.0 * a, a]) / sc.sqrt(1.0 + a * a)
         return (x[2] - h[0]) * n[2], np.stack([n, t1, cross(n, t1)], axis=1)
+
+    @property
+    def _values(self) -> list[Any]:
+        return [x for _, x in self.numbers]
 
     def heights(self, x: ArrayLike, y: ArrayLike) -> Array:
         """Heights z of the surface at arrays of positions x and y [m]."""
@@ -164,8 +174,13 @@ class HeightField:
         """Height and slopes (..., 3) at arrays of positions; not finite where the function is not defined."""
         p = np.broadcast_arrays(np.asarray(x, dtype=float), np.asarray(y, dtype=float))
         with np.errstate(all="ignore"):
-            h, slope = self._function(p)
+            h, slope = self._function(p, self._values)
         return np.stack([np.broadcast_to(np.asarray(a, dtype=float), p[0].shape) for a in (*h, *slope)], axis=-1)
+
+
+def _items(numbers: Any) -> Any:
+    """Names and values of a dict, or of what a dict became."""
+    return numbers.items() if isinstance(numbers, Mapping) else numbers
 
 
 def _hats(nodes: Array, x: Any) -> Array:

@@ -80,6 +80,8 @@ class Linearizer:
     """The derivatives of an engine's steps, by kernels that are made when first asked for."""
 
     def __init__(self, engine: Engine, method: StepMethod) -> None:
+        if engine.system.open.names:
+            raise MethodError("derivatives of steps are those of one robot; make a Simulator without open numbers")
         if engine.system.drive.states:
             names = ", ".join(
                 repr(engine.system.drive.motors[k].joint) for k in dict.fromkeys(engine.system.drive.states)

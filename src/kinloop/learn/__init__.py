@@ -1,0 +1,10 @@
+"""Learning: environments by the thousand, and what trains on them.
+
+- `task`: `Task`, what to learn, as a few functions of one environment's state; `TaskState`, what these are asked at.
+- `random_numbers`: streams of random numbers inside kernels.
+- `task_kernels`: the functions of a task as kernels.
+- `rows_on_their_way`: environments as rows of one batch, which begin anew one by one.
+- `vector_env`: `KinloopVectorEnv`, Gymnasium's vector environment. `single_env`: `KinloopEnv`, one of them alone.
+- `tasks`: standing, walking and hopping.
+- `registration`: Gymnasium's ids of these.
+"""

@@ -1,0 +1,33 @@
+"""One environment of a task as Gymnasium's `Env`: what its checker and its wrappers take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kinloop.learn.task import Task
+from kinloop.learn.vector_env import KinloopVectorEnv
+from kinloop.scalar import Array
+
+
+class KinloopEnv(gymnasium.Env):
+    """A single environment: a row of `KinloopVectorEnv`. With the seed s it does what row k does with the seed s - k."""
+
+    metadata: dict[str, Any] = {"render_modes": []}
+
+    def __init__(self, task: Task, dtype: str = "float64") -> None:
+        self.vector = KinloopVectorEnv(task, 1, autoreset="disabled", threads=1, dtype=dtype)
+        self.observation_space = self.vector.single_observation_space
+        self.action_space = self.vector.single_action_space
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        super().reset(seed=seed)
+        observation, info = self.vector.reset(seed=seed)
+        return observation[0], info
+
+    def step(self, action: ArrayLike) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+        observation, reward, ended, cut, info = self.vector.step(np.asarray(action)[None])
+        return observation[0], float(reward[0]), bool(ended[0]), bool(cut[0]), {"diverged": bool(info["diverged"][0])}
