@@ -19,8 +19,8 @@ from kinloop.bench.peers import make_problem
 from kinloop.bench.peers_mujoco import STEPS as PEER_STEPS
 from kinloop.bench.peers_mujoco import step_peers
 from kinloop.bench.timing import machine, one_core, seconds_per_call
+from kinloop.learn.tasks.legged_machine import posed
 from kinloop.sim import Motor, Plane, Simulator, State
-from kinloop.sim.tasks import posed
 
 ROWS, STEPS, SINGLE_STEPS, DT, SETTLE = 1024, 200, 100, 1e-3, 300
 POSES = {
@@ -38,7 +38,7 @@ def standing(name: str, robot: kl.Robot) -> tuple[Simulator, State, np.ndarray]:
     feet = [f for f in robot.frame_names if f.endswith(ending)]
     servos = [Motor(j, "position", 60.0, 1.0) for j in target]
     sim = Simulator(robot, DT, ground=Plane(0.8), contacts=feet, motors=servos)
-    q = posed(robot.tree, target)
+    q = posed(robot, target)
     q[2] -= min(robot.frame_pose(q, f)[2, 3] for f in feet)
     u = np.array(list(target.values()))
     return sim, sim.rollout(q, None, u, steps=SETTLE).final, u

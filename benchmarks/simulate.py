@@ -18,8 +18,8 @@ import numpy as np
 
 import kinloop as kl
 from kinloop.bench.timing import one_core, seconds_per_call
+from kinloop.learn.tasks.legged_machine import posed
 from kinloop.sim import ContactPoint, Motor, Plane, Simulator
-from kinloop.sim.tasks import posed
 
 DT, STATES, STEPS, TURNS, ITERATIONS = 1e-3, 128, 300, 5, 5
 SETTLE = 500
@@ -140,7 +140,7 @@ def mini_cheetah() -> Ours:
         robot, DT, ground=Plane(0.8), contacts=feet, motors=[Motor(j, "position", 60.0, 1.0) for j in joints],
         iterations=ITERATIONS,
     )  # fmt: skip
-    q = posed(robot.tree, dict(zip(joints, u, strict=True)))
+    q = posed(robot, dict(zip(joints, u, strict=True)))
     q[2] -= min(robot.frame_pose(q, f)[2, 3] for f in feet)
     return Ours(sim, q, u)
 

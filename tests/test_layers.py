@@ -14,7 +14,7 @@ ROWS = [
     {"compiler"}, {"inputs"}, {"interpreted"}, {"kernels"}, {"states"}, {"constrained_motion"}, {"doors"},
     {"front_door"}, {"configurations"}, {"random_states"}, {"robot_structure"}, {"robot_kinematics"},
     {"robot_derivatives"}, {"robot"}, {"identification"}, {"sim"}, {"control"}, {"io"}, {"robots"},
-    {"bench"}, {"viewer", "cli", "__main__"}, {"__init__"},
+    {"learn"}, {"bench"}, {"viewer", "cli", "__main__"}, {"__init__"},
 ]  # fmt: skip
 ROW = {name: k for k, names in enumerate(ROWS) for name in names}
 

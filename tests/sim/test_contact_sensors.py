@@ -189,39 +189,6 @@ def test_environments_and_controllers_feel(tripod):
     assert run.t1.shape == (2, 5, 1) and not np.any(run.t1[1])
 
 
-def test_a_task_sees_what_its_sensors_tell(tripod):
-    gym = pytest.importorskip("kinloop.sim.gym")
-    robot, _ = tripod
-
-    class Weighing(gym.Task):
-        hold, limit, observation_size = 5, 20, 1
-
-        def __init__(self):
-            self.sim = Simulator(robot, collisions=True)
-            self.action_size = self.sim.nu
-
-        def start(self, count, rng):
-            return np.repeat(robot.neutral()[None], count, axis=0), np.zeros((count, robot.nv))
-
-        def controls(self, action):
-            return 0.0 * action
-
-        def observe(self, state, action):
-            return self.sim.sensors(state)["t1"]
-
-        def reward(self, state, action):
-            return np.zeros(len(state))
-
-        def ended(self, state):
-            return np.zeros(len(state), dtype=bool)
-
-    env = gym.KinloopVectorEnv(Weighing(), 2)
-    env.reset(seed=0)
-    for _ in range(10):
-        seen = env.step(np.zeros((2, robot.nv)))[0]
-    assert seen.shape == (2, 1) and np.all(seen > 5.0), "the front foot bears some of the weight"
-
-
 def test_what_is_left_out_and_refused(tripod, tmp_path):
     robot, _ = tripod
     path = tmp_path / "more.xml"

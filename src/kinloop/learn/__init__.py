@@ -6,5 +6,5 @@
 - `rows_on_their_way`: environments as rows of one batch, which begin anew one by one.
 - `vector_env`: `KinloopVectorEnv`, Gymnasium's vector environment. `single_env`: `KinloopEnv`, one of them alone.
 - `tasks`: standing, walking and hopping.
-- `registration`: Gymnasium's ids of these.
+- `environments`: all of these by name, registered with Gymnasium.
 """

@@ -26,7 +26,7 @@ STREAM = 6
 
 
 class Draws:
-    """Random numbers drawn one after the other from a stream, on numbers or symbols; `stream` is where it has got to."""
+    """Random numbers drawn one after the other, on numbers or symbols; `stream` is where their stream has got to."""
 
     def __init__(self, stream: Any) -> None:
         self.stream: list[Any] = list(stream)
@@ -83,7 +83,7 @@ def streams(seeds: Sequence[int] | Array) -> Array:
     words = np.array([x % 2**64 for x in given], dtype=np.uint64)
     out = np.empty((len(given), STREAM))
     for k in range(STREAM):
-        bits = _mixed(words * np.uint64(STREAM) + np.uint64(k + 1)) >> np.uint64(11)
+        bits = _mixed(_mixed(words) + np.uint64(k + 1)) >> np.uint64(11)
         m = M1 if k < 3 else M2
         out[:, k] = 1.0 + bits.astype(float) % (m - 1.0)  # from 1 to m - 1: no stream is all zeros
     return out

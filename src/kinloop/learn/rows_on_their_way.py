@@ -41,15 +41,15 @@ class RowsOnTheirWay:
         self.numbers[:] = found["numbers"]
         self._actions = np.zeros((rows, task.action_size))
         parts = (kernels.controls, kernels.outcome, kernels.observe)
-        pressed = any("contact_force" in part.needs for part in parts)
-        self._last = LastStep(task.sim, ("contact_force",) if pressed else (), rows)
-        self._force = self._last.kept("contact_force") if pressed else np.zeros((rows, 0))
+        needed = tuple(name for name in kernels.of_steps if any(name in part.needs for part in parts))
+        self._last = LastStep(task.sim, needed, rows)
 
     def begin(self, k: Array, streams: Array | None = None) -> None:
         """Let rows k begin anew, all at once, with streams of their own (n, 6), or going on with those they have."""
         found, fresh = self._starts(np.ascontiguousarray(self.carried[k, :STREAM]) if streams is None else streams)
         self.batch.restart(k, fresh.q, fresh.qd, fresh.memory)
-        self.carried[k], self._actions[k], self._force[k] = found["carried"], 0.0, 0.0
+        self.carried[k], self._actions[k] = found["carried"], 0.0
+        self._last.clear(k)
         self.numbers[k] = found["numbers"]
 
     def _starts(self, streams: Array) -> tuple[dict[str, Array], State]:
@@ -93,8 +93,8 @@ class RowsOnTheirWay:
         """What functions of the task are asked with, by name."""
         state = self.batch.state
         return {
-            "q": state.q, "qd": state.qd, "action": self._actions, "carried": self.carried,
-            "contact_force": self._force, "numbers": self.numbers,
+            "q": state.q, "qd": state.qd, "action": self._actions, "carried": self.carried, "numbers": self.numbers,
+            **self._last.told(),
         }  # fmt: skip
 
 
@@ -106,10 +106,14 @@ class LastStep(Recorder):
         super().__init__(plan, plan.even(1, 1), rows)
         self._kept = {name: self._kept[name] for name in names}
 
-    def kept(self, name: str) -> Array:
-        """One of the arrays, (B, n)."""
-        x = self._kept[name]
-        return x.reshape(len(x), -1)
+    def told(self) -> dict[str, Array]:
+        """The arrays by name, (B, n) each."""
+        return {name: x.reshape(len(x), -1) for name, x in self._kept.items()}
+
+    def clear(self, k: Array) -> None:
+        """Forget what rows k told."""
+        for x in self._kept.values():
+            x[k] = 0.0
 
     def follow(self, given: object, start: int, n: int) -> int:
         return super().follow(given, 0, 1) * n  # type: ignore[arg-type]  # of every n steps the last
@@ -120,4 +124,3 @@ class LastStep(Recorder):
     def store(self, k: Array, start: int, every: int, kept: dict[str, Array]) -> None:
         for name, x in kept.items():
             self._kept[name][k, 0] = x[:, -1]
-

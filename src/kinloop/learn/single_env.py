@@ -14,7 +14,7 @@ from kinloop.scalar import Array
 
 
 class KinloopEnv(gymnasium.Env):
-    """A single environment: a row of `KinloopVectorEnv`. With the seed s it does what row k does with the seed s - k."""
+    """A single environment: a row of `KinloopVectorEnv`. Seeded s, it does what row k does, seeded s - k."""
 
     metadata: dict[str, Any] = {"render_modes": []}
 

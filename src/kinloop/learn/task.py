@@ -1,13 +1,14 @@
 """What to learn: a task is a few small functions of one environment's state, which become machine code.
 
-They are written with NumPy and `kinloop.scalar` (sin, where, maximum, ...) for one environment, are run once on symbols,
-and decide at every step with `where`, not with `if`. docs/learning.md.
+They are written with NumPy and `kinloop.scalar` (sin, where, maximum, ...) for one environment, run once on symbols, and
+decide at every step with `where`, not with `if`. docs/learning.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,7 +67,7 @@ class TaskState(ForceState):
     Besides what a `ForceState` has (`q`, `qd`, `v`, `pose(frame)`, `twist(frame)`): `t` is the time since the episode
     began [s], `action` the last action and `last_action` the one before, `memory` what the task remembers by name,
     `contact_force` (contacts, 3) the forces on the simulator's contact points in world axes [N], `numbers` its open
-    numbers by name, `random` draws random numbers.
+    numbers by name, `sensors` what those of the model tell, `random` draws random numbers.
     """
 
     def __init__(
@@ -76,6 +77,12 @@ class TaskState(ForceState):
         super().__init__(tree, q, qd, t, np.zeros(0))
         self.action, self.last_action = actions
         self.memory, self.contact_force, self.numbers, self.random = dict(memory), contact_force, numbers, random
+        self.ask_sensors: Callable[[], dict[str, Array]] = dict
+
+    @cached_property
+    def sensors(self) -> dict[str, Array]:
+        """What the sensors of the model tell, by name; those of accelerations and forces, of the last step."""
+        return self.ask_sensors()
 
     def q_of(self, joint: str) -> Any:
         """The position of a joint with one coordinate."""

@@ -7,7 +7,7 @@ docs/decisions/environments.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from kinloop.learn.random_numbers import STREAM, Draws
 from kinloop.learn.task import Task, TaskState
 from kinloop.scalar import Array
 from kinloop.sim.on_loops import closed
+from kinloop.sim.simulator import Simulator
 
 CLOSING = 20
 """Rounds of Newton's method in which the loops of a start are closed, at most."""
@@ -73,11 +74,12 @@ class TaskKernels:
         for name in task.vary:
             if name not in self.open.names:
                 raise unknown("open number of the task's simulator", name, self.open.names)
-        robot, contact = task.sim.robot, task.sim.contact
-        self._contacts = contact.records["contact_force"] if contact else (0, 3)
+        robot, contact, sensed = task.sim.robot, task.sim.contact, task.sim.sensed_shapes
+        self.of_steps = {name: sensed[name] for name in task.sim.engine.system.sensed}
+        self.of_steps |= {"contact_force": contact.records["contact_force"]} if contact else {}
         self._sizes = {
             "q": robot.nq, "qd": robot.n_spanning, "action": task.action_size, "carried": self.carried.size,
-            "contact_force": int(np.prod(self._contacts)), "numbers": len(self.open.usual),
+            "numbers": len(self.open.usual), **{name: int(np.prod(shape)) for name, shape in self.of_steps.items()},
         }  # fmt: skip
         self.start = _Part(task, "task_start", self._start, {"stream": STREAM})
         self.controls = _Part(task, "task_controls", self._controls, self._sizes)
@@ -105,23 +107,23 @@ class TaskKernels:
         carried = self.carried.joined({**rest, "told": told, **memory})
         return {"q_begin": q, "v_begin": v, "carried": carried, "numbers": np.array([x for n in numbers for x in n])}
 
-    def _state(self, q: Array, qd: Array, action: Array, carried: Array, force: Array, numbers: Array) -> TaskState:
-        """The state that functions of the task are asked at."""
-        parts, task = self.carried.split(carried), self.task
-        named = {name: numbers[self.open.columns(name)] for name in self.open.names}
-        actions, t = (action, parts["action"]), parts["count"][0] * task.period
-        memory, random = self.carried.memory(parts), Draws(parts["stream"])
-        return TaskState(task.sim.robot.tree, q, qd, t, actions, memory, force.reshape(self._contacts), named, random)
+    def _state(self, given: Mapping[str, Array]) -> TaskState:
+        """The state that functions of the task are asked at, of the arrays that kernels are given."""
+        parts, task = self.carried.split(given["carried"]), self.task
+        t, memory, random = parts["count"][0] * task.period, self.carried.memory(parts), Draws(parts["stream"])
+        named = {name: given["numbers"][self.open.columns(name)] for name in self.open.names}
+        force = given.get("contact_force", np.zeros(0)).reshape(self.of_steps.get("contact_force", (0, 3)))
+        actions = given["action"], parts["action"]
+        state = TaskState(task.sim.robot.tree, given["q"], given["qd"], t, actions, memory, force, named, random)
+        sim = task.sim
+        state.ask_sensors = lambda: _told(sim, given, t)
+        return state
 
-    def _controls(
-        self, q: Array, qd: Array, action: Array, carried: Array, contact_force: Array, numbers: Array
-    ) -> dict[str, Any]:
+    def _controls(self, *arrays: Array) -> dict[str, Any]:
         """Controls for an action, (nu,), or (hold, nu) where some arrive late; and what is carried on."""
-        task, sim = self.task, self.task.sim
-        action = np.array([sc.minimum(sc.maximum(x, -1.0), 1.0) for x in action])
-        state = self._state(q, qd, action, carried, contact_force, numbers)
+        task, sim, given = self.task, self.task.sim, self._given(arrays)
+        state, parts = self._state(given), self.carried.split(given["carried"])
         u = _vector("controls", task.controls(state), sim.nu)
-        parts = self.carried.split(carried)
         told = np.asarray(parts["told"]).reshape(-1, sim.nu)
         after = parts | {"stream": state.random.stream, "told": np.concatenate([u, *told])[: told.size]}
         if len(told):  # what motors were told before the first action is what it says
@@ -139,15 +141,12 @@ class TaskKernels:
             out = np.array([sc.where(here, a, b) for a, b in zip(told[k], out, strict=True)])
         return out
 
-    def _outcome(
-        self, q: Array, qd: Array, action: Array, carried: Array, contact_force: Array, numbers: Array
-    ) -> dict[str, Any]:
+    def _outcome(self, *arrays: Array) -> dict[str, Any]:
         """What comes of an action: reward, whether the episode ends or is cut, what is seen and carried on."""
-        task, parts = self.task, self.carried.split(carried)
-        count = parts["count"][0] + 1.0
-        action = np.array([sc.minimum(sc.maximum(x, -1.0), 1.0) for x in action])
-        given = self.carried.joined(parts | {"count": [count]})
-        state = self._state(q, qd, action, given, contact_force, numbers)
+        task, given = self.task, self._given(arrays)
+        parts = self.carried.split(given["carried"])
+        count, action = parts["count"][0] + 1.0, given["action"]
+        state = self._state(given | {"carried": self.carried.joined(parts | {"count": [count]})})
         reward, ended = _one("the reward", task.reward(state)), _one("what ended gives", task.ended(state))
         state.memory = self._named(task.remember(state), state.memory)
         seen = _seen(task.observe(state))
@@ -156,13 +155,17 @@ class TaskKernels:
         return {"observation": seen, "reward": np.array([reward]), "over": np.array(over),
                 "carried": self.carried.joined(parts | rest)}  # fmt: skip
 
-    def _observe(
-        self, q: Array, qd: Array, action: Array, carried: Array, contact_force: Array, numbers: Array
-    ) -> dict[str, Any]:
+    def _observe(self, *arrays: Array) -> dict[str, Any]:
         """What is seen of a state before any action, and what is carried on."""
-        state = self._state(q, qd, action, carried, contact_force, numbers)
-        seen, parts = _seen(self.task.observe(state)), self.carried.split(carried)
+        given = self._given(arrays)
+        state = self._state(given)
+        seen, parts = _seen(self.task.observe(state)), self.carried.split(given["carried"])
         return {"observation": seen, "carried": self.carried.joined(parts | {"stream": state.random.stream})}
+
+    def _given(self, arrays: Sequence[Array]) -> dict[str, Array]:
+        """What kernels are given, by name; actions within their bounds."""
+        given = dict(zip(self._sizes, arrays, strict=True))
+        return given | {"action": np.array([sc.minimum(sc.maximum(x, -1.0), 1.0) for x in given["action"]])}
 
     def _named(self, given: Mapping[str, Any], old: Mapping[str, Array]) -> dict[str, Array]:
         """What is remembered, with new values for some of it."""
@@ -199,6 +202,13 @@ class _Part:
         """Its outputs by name, for rows of all inputs that it needs."""
         found = self.kernel(*(given[name] for name in self.needs), threads=threads)
         return dict(zip(self.shapes, found if isinstance(found, tuple) else (found,), strict=True))
+
+
+def _told(sim: Simulator, given: Mapping[str, Array], t: Any) -> dict[str, Array]:
+    """What the sensors of the model tell, by name."""
+    step = [given.get(name, np.zeros(shape)) for name, shape in sim.sensed_shapes.items()]
+    sensors = sim.engine.sensors
+    return sensors.split(sensors(given["q"], given["qd"], *step, np.array([t]))["told"], np.asarray(t))
 
 
 def _vector(what: str, given: Any, size: int) -> Array:

@@ -113,7 +113,9 @@ class KinloopVectorEnv(gymnasium.vector.VectorEnv):
         """One action of all environments, with those that had ended, or end now, begun anew as `autoreset` says."""
         rows, mode, anew = self.rows, self.autoreset_mode, self._over
         if mode == AutoresetMode.DISABLED and anew.any():
-            raise MethodError(f"environment {int(np.argmax(anew))} has ended; call reset with a reset_mask for it first")
+            raise MethodError(
+                f"environment {int(np.argmax(anew))} has ended; call reset with a reset_mask for it first"
+            )
         seen, reward, ended, cut, diverged = rows.act(self._actions(actions))
         info: dict[str, Any] = {"diverged": diverged}
         if mode == AutoresetMode.NEXT_STEP and anew.any():

@@ -60,26 +60,31 @@ _LEG_JOINTS = {
 }
 
 
-def planar_leg_linkage(name: str = "planar_leg_linkage") -> Builder:
-    """A planar leg whose foot is driven by a parallelogram, two degrees of freedom."""
+def add_planar_leg(b: Builder, name: str, parent: str, **placed: Any) -> None:
+    """Add the bodies of the planar leg to a parent body, where its hip is `placed`."""
     hip, driver, support, ankle = _LEG_JOINTS[name]
-    b = Builder(name)
 
-    def link(body: str, parent: str, joint: str, at: float, mass: float, com: float, izz: float) -> None:
+    def link(body: str, parent: str, joint: str, mass: float, com: float, izz: float, **placed: Any) -> None:
         b.body(
-            body, parent, joint_name=joint, axis="z", at=(at, 0, 0), mass=mass, com=(com, 0, 0), inertia=(0, 0, izz),
-            accept_inertia=True,
+            body, parent, joint_name=joint, axis="z", mass=mass, com=(com, 0, 0), inertia=(0, 0, izz),
+            accept_inertia=True, **placed,
         )  # fmt: skip
 
-    link("thigh", "world", hip, 0, 0.23, 0.0364, 4.538900000000001e-05)
-    link("shank_driver", "thigh", driver, 0.011, 0.004, 0.048, 3.2569999999999995e-06)
-    link("shank_support", "thigh", support, 0.042, 0.225, 0.04, 2.2917999999999973e-05)
-    link("foot", "shank_driver", ankle, 0.096, 0.017, 0.0635, 2.2176e-05)
+    link("thigh", parent, hip, 0.23, 0.0364, 4.538900000000001e-05, **placed)
+    link("shank_driver", "thigh", driver, 0.004, 0.048, 3.2569999999999995e-06, at=(0.011, 0, 0))
+    link("shank_support", "thigh", support, 0.225, 0.04, 2.2917999999999973e-05, at=(0.042, 0, 0))
+    link("foot", "shank_driver", ankle, 0.017, 0.0635, 2.2176e-05, at=(0.096, 0, 0))
     b.loop("ankle_pin", "foot", "shank_support", axis="z", at=(0.031, 0, 0), at_successor=(0.096, 0, 0))
     b.independent = [driver]
     if name == "planar_leg_linkage":
         b.frame("end-effector", "foot", (0.127, 0, 0))
         b.end_effectors.append("end-effector")
+
+
+def planar_leg_linkage(name: str = "planar_leg_linkage") -> Builder:
+    """A planar leg whose foot is driven by a parallelogram, two degrees of freedom."""
+    b = Builder(name)
+    add_planar_leg(b, name, "world")
     return b
 
 

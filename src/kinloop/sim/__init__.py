@@ -8,7 +8,6 @@ What a user calls:
 - `motors`: `Motor`, on one coordinate. `windings`: `Winding`, its electrical side.
 - `controls`: what controls a rollout may be given.
 - `user_forces`: `Spring`, `Damper`, `JointSpring`, `ExternalForce`; `force_state`: what the last may depend on.
-- `gym`, `tasks`: environments for learning, and an example (imported where gymnasium is installed).
 
 What happens inside:
 

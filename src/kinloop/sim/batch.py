@@ -105,7 +105,7 @@ class Batch:
         return (self.numbers[k],) if self.engine.system.open.names else ()
 
     def restart(self, k: Array, q: Array, qd: Array, memory: Array | None = None) -> None:
-        """Let rows k (n,) begin anew at closed positions q and velocities qd (n, ...), at the step where the others are.
+        """Let rows k (n,) begin anew at closed positions q and velocities qd (n, ...), where the others are in time.
 
         They remember nothing, or `memory`.
         """

@@ -99,7 +99,7 @@ class Engine:
 
     @cached_property
     def single(self) -> SingleStep | None:
-        """The step of one row with little around it; None where it is no kernel, needs a search, or has open numbers."""
+        """One row's step with little around it; None where it is no kernel, needs a search, or has open numbers."""
         if self._method is None or self.system.searched or self.system.open.names:
             return None
         return SingleStep(self.step) if isinstance(self.step, Kernel) else None

@@ -9,13 +9,16 @@ from pathlib import Path
 import numpy as np
 
 from kinloop.clusters.framing import framed
-from kinloop.io import load
+from kinloop.io import build
 from kinloop.robot import Robot
 from kinloop.robots import load as from_zoo
 from kinloop.scalar import Array
 from kinloop.sim.contact.candidates import ContactPoint, find_candidates
 from kinloop.sim.motors import Motor
 from kinloop.sim.on_loops import closed_twice
+
+BENDS = 10
+"""Steps in which loops are bent, so that every one of them is closed easily."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +79,18 @@ def posed(robot: Robot, angles: Mapping[str, float], q: Array | None = None) -> 
     return closed_twice(framed(robot.tree), q)[0]
 
 
+def bent_links(robot: Robot, angles: Mapping[str, float]) -> Array:
+    """The closed configuration with the named joints of loops at given angles; motors go where these lead them."""
+    linked = robot.with_independent(list(angles))
+    q = linked.neutral()
+    step = np.zeros(linked.nv)
+    for name, x in angles.items():
+        step[linked.v_index(name)] = (x - q[linked.q_index(name)]) / BENDS
+    for _ in range(BENDS):
+        q = linked.integrate(q, step)
+    return q
+
+
 def on_the_ground(robot: Robot, q: Array, points: list[ContactPoint]) -> Array:
     """The configuration q of a robot on a free base at such a height that the lowest point touches level ground."""
     q = q.copy()
@@ -107,16 +122,8 @@ def tello(dt: float = 1e-3, hold: int = 20) -> LeggedMachine:
     """Tello of the zoo: its motors act on the rotors of its differentials."""
     robot = from_zoo("tello")
     motors = [n for n in robot.independent_names if not n.startswith("torso-to-ground")]
-    bent = {"gimbal-to-thigh": -0.4, "thigh-to-shin": 0.8, "shin-to-foot": -0.4}
-    q = robot.neutral()
-    for side in ("left", "right"):
-        for joint, angle in bent.items():
-            q[robot.q_index(f"{side}-{joint}")] = angle
-        hip, knee, ankle = (bent[j] for j in bent)
-        for k, sign in ((1, 1.0), (2, -1.0)):  # near the rotors' angles, so that closing finds them
-            q[robot.q_index(f"{side}-hip-clamp-to-hip-rotor-{k}")] = GEAR * hip
-            q[robot.q_index(f"{side}-thigh-to-knee-ankle-rotor-{k}")] = GEAR * (knee - sign * ankle)
-    home = robot.close(q)
+    bent = {"hip-clamp-to-gimbal": 0.0, "gimbal-to-thigh": -0.37, "thigh-to-shin": 0.8, "shin-to-foot": -0.43}
+    home = bent_links(robot, {f"{side}-{joint}": x for side in ("left", "right") for joint, x in bent.items()})
     feet = tuple(
         tuple(ContactPoint(f"{side}-foot", (x, 0.0, -0.041)) for x in (0.1, -0.05)) for side in ("left", "right")
     )
@@ -136,7 +143,7 @@ CASSIE_GAINS = {"hip-roll": 100.0, "hip-yaw": 100.0, "hip-pitch": 200.0, "knee":
 
 def cassie(path: str | Path, dt: float = 1e-3, hold: int = 20) -> LeggedMachine:
     """Cassie of a MuJoCo Menagerie file, `agility_cassie/scene.xml`, with its rods and leaf springs as loops."""
-    robot = load(path)
+    robot = build(path, Robot)
     (key,) = [k for k in robot.mechanism.keyframes if k.name == "home"]
     joints = [a.joints[0] for a in robot.mechanism.actuators]
     gains = [CASSIE_GAINS[j.split("-", 1)[1]] for j in joints]
@@ -154,7 +161,7 @@ def cassie(path: str | Path, dt: float = 1e-3, hold: int = 20) -> LeggedMachine:
 
 def go1(path: str | Path, dt: float = 2.5e-3, hold: int = 8) -> LeggedMachine:
     """Go1 of a MuJoCo Menagerie file, `unitree_go1/go1.xml`: it trots on its four feet."""
-    robot = load(path)
+    robot = build(path, Robot)
     (key,) = [k for k in robot.mechanism.keyframes if k.name == "home"]
     joints = [a.joints[0] for a in robot.mechanism.actuators]
     feet = []

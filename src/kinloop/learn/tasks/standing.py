@@ -27,8 +27,8 @@ def pushed(state: ForceState) -> Array:
 class Standing(Task):
     """A legged machine stands still, under servos whose targets actions shift.
 
-    Now and then, every `push_every` seconds in the mean, a level force of up to `push` [N] pushes its base for as long as
-    an action lasts. `vary` are numbers of the simulator drawn for every episode ("ground.friction", ...).
+    Now and then, every `push_every` seconds in the mean, a level force of up to `push` [N] pushes its base for as long
+    as an action lasts. `vary` are numbers of the simulator drawn for every episode ("ground.friction", ...).
     """
 
     limit = 500
