@@ -1,7 +1,7 @@
 """What to learn: a task is a few small functions of one environment's state, which become machine code.
 
-They are written with NumPy and `kinloop.scalar` (sin, where, maximum, ...) for one environment, run once on symbols, and
-decide at every step with `where`, not with `if`. docs/learning.md.
+They are written with NumPy and `kinloop.scalar` (sin, where, maximum, ...) for one environment, run once on symbols,
+and decide at every step with `where`, not with `if`. docs/learning.md.
 """
 
 from __future__ import annotations
