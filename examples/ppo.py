@@ -5,8 +5,8 @@
     python examples/ppo.py --seed 1 --quick      # a few updates
 
 A policy and a value function, two small networks each, learn from 2048 environments that run side by side. Every
-update takes 24 actions of each, estimates advantages (Schulman 2016) and improves both by some passes over the samples
-with the clipped objective (Schulman 2017). The length of the policy's steps follows the divergence of the policies.
+update takes 24 actions of each, estimates advantages [Schulman2016] and improves both by some passes over the samples
+with the clipped objective of [Schulman2017]. The length of the policy's steps follows the divergence of the policies.
 """
 
 import argparse
@@ -69,7 +69,7 @@ def collect(env: KinloopVectorEnv, policy: Policy, seen: torch.Tensor) -> tuple[
 
 
 def advantages(kept: dict, last_value: torch.Tensor) -> torch.Tensor:
-    """How much better actions were than expected, over all later differences (Schulman 2016, (16))."""
+    """How much better actions were than expected, over all later differences [Schulman2016, (16)]."""
     out, sum_, next_value = torch.empty_like(kept["value"]), 0.0, last_value
     for k in reversed(range(HORIZON)):
         goes_on = (~kept["over"][k]).float()

@@ -141,6 +141,8 @@ def test_numbers_of_rollouts_are_checked(robot, opened):
         opened.rollout(np.repeat(q[None], 3, axis=0), steps=1, numbers={"body.mass": [[1.0], [2.0]]})
     with pytest.raises(KinloopError, match=r"'bdy.mass'.*body.mass"):
         opened.rollout(q, steps=1, numbers={"bdy.mass": [1.0]})
+    with pytest.raises(MethodError, match=r"'energy' depends on masses and motors and cannot be recorded with open"):
+        opened.rollout(q, steps=1, record=["q", "energy"])
     with pytest.raises(MethodError, match=r"make a Simulator without open numbers"):
         opened.linearize(opened.state(q))
 

@@ -21,6 +21,7 @@ from kinloop.learn.random_numbers import STREAM, Draws
 from kinloop.learn.task import Task, TaskState
 from kinloop.scalar import Array
 from kinloop.sim.on_loops import closed
+from kinloop.sim.sensors import Sensors
 from kinloop.sim.simulator import Simulator
 
 CLOSING = 20
@@ -207,7 +208,9 @@ class _Part:
 def _told(sim: Simulator, given: Mapping[str, Array], t: Any) -> dict[str, Array]:
     """What the sensors of the model tell, by name."""
     step = [given.get(name, np.zeros(shape)) for name, shape in sim.sensed_shapes.items()]
-    sensors = sim.engine.sensors
+    system = sim.engine.system
+    own = system.with_numbers(*([given["numbers"]] if system.open.names else []))
+    sensors = Sensors(own.drive, sim.nu, own.contact, own.outside)
     return sensors.split(sensors(given["q"], given["qd"], *step, np.array([t]))["told"], np.asarray(t))
 
 

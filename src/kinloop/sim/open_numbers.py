@@ -86,7 +86,7 @@ class OpenNumbers:
                 of_model[name] = x
         if of_model:
             tree = tree.with_topology(with_parameters(tree.top, of_model))
-        return Parts(tree, replace(drive, motors=tuple(motors)), contact)
+        return Parts(tree, replace(drive, motors=tuple(motors), top=tree.top), contact)
 
 
 NONE = OpenNumbers()
@@ -103,6 +103,16 @@ def open_numbers(parts: Parts, names: Sequence[str], able: bool = True) -> OpenN
         raise MethodError(f"open numbers ({', '.join(names)}) need integrator='semi_implicit' and monitor=False")
     usual = [_usual(parts, name) for name in names]
     return OpenNumbers(tuple(names), tuple(map(len, usual)), tuple(float(x) for some in usual for x in some))
+
+
+def refuse_unknown_numbers(names: Sequence[str], depending: Sequence[str], open: OpenNumbers) -> None:
+    """Refuse to record what depends on numbers that every row has its own of: it would be told with the model's."""
+    for name in names:
+        if open.names and name in depending:
+            raise MethodError(
+                f"{name!r} depends on masses and motors and cannot be recorded with open numbers "
+                f"({', '.join(open.names)}); record q and qd, and compute it from these"
+            )
 
 
 def _usual(parts: Parts, name: str) -> Array:

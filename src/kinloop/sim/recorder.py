@@ -13,6 +13,7 @@ from kinloop.scalar import Array
 from kinloop.sim.actuators import spring_energy
 from kinloop.sim.contact.small_steps import JAMMED
 from kinloop.sim.energy_monitor import imbalance_in_words, unbalanced
+from kinloop.sim.open_numbers import refuse_unknown_numbers
 from kinloop.sim.recorded_controls import OF_CONTROLS, RecordedControls, needs_controls, of_steps, where_told
 from kinloop.sim.rollout import Rollout
 from kinloop.sim.schedule import Schedule, even
@@ -50,6 +51,7 @@ class RecordPlan:
         for name in names:
             if name not in allowed:
                 raise MethodError(f"cannot record {name!r}; this simulator records {', '.join(allowed)}")
+        refuse_unknown_numbers(names, (*ENERGIES, "motor_force", *sensors), sim.engine.system.open)
         self.sim, self.names, self.engine = sim, names, sim.engine.sensing(steps)
         self.keeps_controls = needs_controls(names, sim.engine)
         free, n = sim.robot.tree.independent_dofs, sim.robot.n_spanning

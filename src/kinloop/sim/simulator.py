@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from kinloop.algorithms.requests import refuse_constrained_loops
 from kinloop.clusters.framing import framed
 from kinloop.compiler.keys import parts_digest
-from kinloop.errors import MethodError, ShapeError, SingularConfiguration
+from kinloop.errors import MethodError, SingularConfiguration
 from kinloop.inputs import LARGEST, checked, checked_count, checked_number
 from kinloop.interpreted import rowwise
 from kinloop.robot import Robot
@@ -40,7 +40,7 @@ from kinloop.sim.schedule import Span, scheduled, span_of
 from kinloop.sim.sensors import OF_STEPS, needed
 from kinloop.sim.simulator_derivatives import SimulatorDerivatives
 from kinloop.sim.singularity import AT_SINGULAR
-from kinloop.sim.state import Maker, State, following, fresh
+from kinloop.sim.state import Maker, State, equal_rows, following, fresh, times_of_rows
 from kinloop.sim.stepper import System, memory_size
 from kinloop.sim.user_forces import UserForce
 from kinloop.sim.watch import BEGINNING
@@ -157,8 +157,8 @@ class Simulator(SimulatorDerivatives):
         robot.check_closed(q)
         if qd is None:
             qd = robot.spanning_velocity(q, np.zeros(robot.nv) if v is None else v)
-        q, qd = _rows(q, checked("qd", qd, robot.n_spanning))
-        time = t if type(t) is float and abs(t) <= LARGEST else _times(t, len(q))
+        q, qd = equal_rows(q, checked("qd", qd, robot.n_spanning))
+        time = t if type(t) is float and abs(t) <= LARGEST else times_of_rows(t, len(q))
         self._check_regular(q)
         found = fresh(q, qd, time, self._memory_size, self.maker)
         if act is not None:
@@ -330,26 +330,3 @@ class Simulator(SimulatorDerivatives):
         found = recorder.result(batch, start, single, info)
         batch.end()
         return found
-
-
-def _rows(*given: Array) -> tuple[Array, ...]:
-    """Arrays (n,) or (B, n) as arrays of their own with as many rows each."""
-    if all(x.ndim == 1 for x in given):
-        return tuple(x[None].copy() for x in given)
-    counts = {len(x) for x in given if x.ndim > 1} - {1} or {1}
-    rows = counts.pop()
-    if counts or not rows or any(x.ndim > 2 for x in given):
-        shapes = " and ".join(str(x.shape) for x in given)
-        raise ShapeError(f"states are one row or more, as many of positions as of velocities, received {shapes}")
-    out = tuple(np.empty((rows, x.shape[-1])) for x in given)
-    for mine, x in zip(out, given, strict=True):
-        mine[:] = x
-    return out
-
-
-def _times(t: ArrayLike, rows: int) -> Array:
-    """Times of batch rows: one for all, or one each."""
-    found = checked("t", np.atleast_1d(t), np.size(t))
-    if found.shape not in ((1,), (rows,)):
-        raise ShapeError(f"t must be a number or have shape ({rows},), a time for every row, received {found.shape}")
-    return found

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from kinloop.errors import MethodError
+from kinloop.errors import MethodError, ShapeError
+from kinloop.inputs import checked
 from kinloop.scalar import Array
 from kinloop.sim.status import Status
 
@@ -120,3 +122,26 @@ def unchecked(kind: type[Made], fields: dict[str, Any]) -> Made:
 
 
 _NEW, _SET = object.__new__, object.__setattr__
+
+
+def equal_rows(*given: Array) -> tuple[Array, ...]:
+    """Arrays (n,) or (B, n) as arrays of their own with as many rows each."""
+    if all(x.ndim == 1 for x in given):
+        return tuple(x[None].copy() for x in given)
+    counts = {len(x) for x in given if x.ndim > 1} - {1} or {1}
+    rows = counts.pop()
+    if counts or not rows or any(x.ndim > 2 for x in given):
+        shapes = " and ".join(str(x.shape) for x in given)
+        raise ShapeError(f"states are one row or more, as many of positions as of velocities, received {shapes}")
+    out = tuple(np.empty((rows, x.shape[-1])) for x in given)
+    for mine, x in zip(out, given, strict=True):
+        mine[:] = x
+    return out
+
+
+def times_of_rows(t: ArrayLike, rows: int) -> Array:
+    """Times of batch rows: one for all, or one each."""
+    found = checked("t", np.atleast_1d(t), np.size(t))
+    if found.shape not in ((1,), (rows,)):
+        raise ShapeError(f"t must be a number or have shape ({rows},), a time for every row, received {found.shape}")
+    return found
