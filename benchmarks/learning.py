@@ -21,7 +21,7 @@ import numpy as np
 
 from kinloop.bench.timing import machine
 from kinloop.learn.tasks.legged_machine import LeggedMachine, go1
-from kinloop.learn.tasks.walking import DUTY, Walking
+from kinloop.learn.tasks.walking_task import DUTY, Walking
 from kinloop.learn.vector_env import KinloopVectorEnv
 
 ROWS, THREADS, TURNS, STEPS, WARM = 4096, 2, 5, 4, 10

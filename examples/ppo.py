@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from kinloop.learn.tasks.legged_machine import mini_cheetah
-from kinloop.learn.tasks.walking import Walking
+from kinloop.learn.tasks.walking_task import Walking
 from kinloop.learn.vector_env import KinloopVectorEnv
 from kinloop.viewer import record
 

@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from kinloop.learn.tasks.legged_machine import mini_cheetah
-from kinloop.learn.tasks.standing import Standing
+from kinloop.learn.tasks.standing_task import Standing
 from kinloop.learn.vector_env import KinloopVectorEnv
 
 task = Standing(mini_cheetah())

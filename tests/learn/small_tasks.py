@@ -6,7 +6,7 @@ import numpy as np
 
 import kinloop as kl
 from kinloop import scalar as sc
-from kinloop.learn.task import Start, Task, times
+from kinloop.learn.learning_task import Start, Task, times
 from kinloop.sim import ExternalForce, Motor, Simulator
 
 
@@ -50,3 +50,29 @@ class Balancing(Task):
 
     def ended(self, state):
         return sc.abs(state.q[1]) > 0.3
+
+
+class Turning(Task):
+    """A four-bar turns freely."""
+
+    action_size, hold = 1, 5
+
+    def __init__(self, robot: kl.Robot) -> None:
+        self.sim = Simulator(robot)
+
+    def start(self, random):
+        q = self.sim.robot.neutral().astype(object)
+        q[0] = q[0] + random.uniform(0.2, 0.4)
+        return Start(q, [random.uniform(2.0, 3.0)])
+
+    def controls(self, state):
+        return 0.0 * state.action
+
+    def observe(self, state):
+        return state.q
+
+    def reward(self, state):
+        return state.twist("link2")[0]
+
+    def ended(self, state):
+        return state.q[0] > 9.0

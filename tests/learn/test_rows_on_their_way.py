@@ -8,9 +8,9 @@ import pytest
 import kinloop as kl
 from kinloop import scalar as sc
 from kinloop.errors import MethodError
+from kinloop.learn.learning_task import Start, Task
 from kinloop.learn.random_numbers import streams
 from kinloop.learn.rows_on_their_way import RowsOnTheirWay
-from kinloop.learn.task import Start, Task
 from kinloop.learn.task_kernels import TaskKernels
 from kinloop.sim import ContactPoint, Plane, Simulator
 from tests.learn.small_tasks import Balancing

@@ -9,11 +9,11 @@ import pytest
 
 import kinloop as kl
 from kinloop.errors import KinloopError, MethodError, ShapeError
+from kinloop.learn.learning_task import Start, TaskState, between, plus, times
 from kinloop.learn.random_numbers import Draws, streams
-from kinloop.learn.task import Start, Task, TaskState, between, plus, times
 from kinloop.learn.task_kernels import Carried, TaskKernels
 from kinloop.robot import Robot
-from tests.learn.small_tasks import Balancing, cart
+from tests.learn.small_tasks import Balancing, Turning, cart
 
 
 @pytest.fixture(scope="module")
@@ -58,30 +58,11 @@ def test_without_a_compiler_the_same_comes_out(robot):
 def test_loops_of_a_start_are_closed():
     four_bar = kl.robots.load("four_bar")
 
-    class Turning(Task):
-        action_size, hold = 1, 2
-
-        def __init__(self):
-            self.sim = kl.Simulator(four_bar)
-
-        def start(self, random):
-            q = four_bar.neutral().astype(object)
-            q[0] = q[0] + random.uniform(0.2, 0.4)
-            return Start(q, [random.uniform(-1, 1)])
-
-        def controls(self, state):
-            return state.action
-
+    class Seeing(Turning):
         def observe(self, state):
             return np.array([*state.q, state.q_of("joint1"), state.qd_of("joint1"), *state.pose("link2").p])
 
-        def reward(self, state):
-            return state.twist("link2")[0]
-
-        def ended(self, state):
-            return state.q[0] > 9.0
-
-    kernels = TaskKernels(Turning())
+    kernels = TaskKernels(Seeing(four_bar))
     begin = kernels.start({"stream": streams(range(20))})
     assert four_bar.loop_error(begin["q_begin"]).max() < 1e-12 and np.ptp(begin["q_begin"][:, 0]) > 0.1
     rows = {**begin, "q": begin["q_begin"], "qd": np.zeros((20, four_bar.n_spanning)), "action": np.zeros((20, 1))}
@@ -115,6 +96,9 @@ def test_names_ranges_and_starts_are_checked(robot):
     task = Balancing(robot)
     task.vary = {**task.vary, "cart.mass": times(1, 2)}
     with pytest.raises(KinloopError, match=r"'cart.mass'.*pole.mass"):
+        TaskKernels(task)
+    task.vary = {"pole.mass": times(-0.5, 2.0)}
+    with pytest.raises(MethodError, match=r"'pole.mass' cannot be -0.1; give numbers that are above zero"):
         TaskKernels(task)
     with pytest.raises(MethodError, match=r"latency \(0.2, 0.1\) is not a range of seconds"):
         TaskKernels(Balancing(robot, latency=(0.2, 0.1)))

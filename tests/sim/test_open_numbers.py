@@ -139,6 +139,8 @@ def test_numbers_of_rollouts_are_checked(robot, opened):
     q = start(robot)
     with pytest.raises(ShapeError, match=r"'body.mass' are those of 2 rows, there are 3 batch rows"):
         opened.rollout(np.repeat(q[None], 3, axis=0), steps=1, numbers={"body.mass": [[1.0], [2.0]]})
+    with pytest.raises(MethodError, match=r"'body.mass' cannot be -1; give numbers that are above zero"):
+        opened.rollout(q, steps=1, numbers={"body.mass": [-1.0]})
     with pytest.raises(KinloopError, match=r"'bdy.mass'.*body.mass"):
         opened.rollout(q, steps=1, numbers={"bdy.mass": [1.0]})
     with pytest.raises(MethodError, match=r"'energy' depends on masses and motors and cannot be recorded with open"):

@@ -1,6 +1,6 @@
 """Learning: environments by the thousand, and what trains on them.
 
-- `task`: `Task`, what to learn, as a few functions of one environment's state; `TaskState`, what these are asked at.
+- `learning_task`: `Task`, what to learn, as functions of one environment's state; `TaskState`, what they are asked at.
 - `random_numbers`: streams of random numbers inside kernels.
 - `task_kernels`: the functions of a task as kernels.
 - `rows_on_their_way`: environments as rows of one batch, which begin anew one by one.

@@ -16,12 +16,12 @@ from typing import Any
 
 import gymnasium
 
+from kinloop.learn.learning_task import Start, Task, TaskState, between, plus, times
 from kinloop.learn.single_env import KinloopEnv
-from kinloop.learn.task import Start, Task, TaskState, between, plus, times
-from kinloop.learn.tasks.hopping import Hopping
+from kinloop.learn.tasks.hopping_task import Hopping
 from kinloop.learn.tasks.legged_machine import cassie, go1, mini_cheetah, tello
-from kinloop.learn.tasks.standing import Standing
-from kinloop.learn.tasks.walking import Walking
+from kinloop.learn.tasks.standing_task import Standing
+from kinloop.learn.tasks.walking_task import Walking
 from kinloop.learn.vector_env import KinloopVectorEnv
 
 __all__ = [

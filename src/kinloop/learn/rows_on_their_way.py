@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kinloop.errors import MethodError
+from kinloop.learn.learning_task import Task
 from kinloop.learn.random_numbers import STREAM
-from kinloop.learn.task import Task
 from kinloop.learn.task_kernels import TaskKernels
 from kinloop.scalar import Array
 from kinloop.sim.recorder import Recorder, RecordPlan

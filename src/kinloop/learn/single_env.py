@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kinloop.learn.task import Task
+from kinloop.learn.learning_task import Task
 from kinloop.learn.vector_env import KinloopVectorEnv
 from kinloop.scalar import Array
 

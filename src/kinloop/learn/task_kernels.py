@@ -17,10 +17,11 @@ from kinloop import scalar as sc
 from kinloop.clusters.framing import framed
 from kinloop.errors import MethodError, ShapeError, unknown
 from kinloop.interpreted import Interpreted
+from kinloop.learn.learning_task import Task, TaskState
 from kinloop.learn.random_numbers import STREAM, Draws
-from kinloop.learn.task import Task, TaskState
 from kinloop.scalar import Array
 from kinloop.sim.on_loops import closed
+from kinloop.sim.open_numbers import check_values
 from kinloop.sim.sensors import Sensors
 from kinloop.sim.simulator import Simulator
 
@@ -72,9 +73,10 @@ class TaskKernels:
 
     def __init__(self, task: Task) -> None:
         self.task, self.carried, self.open = task, Carried(task), task.sim.engine.system.open
-        for name in task.vary:
+        for name, varied in task.vary.items():
             if name not in self.open.names:
                 raise unknown("open number of the task's simulator", name, self.open.names)
+            check_values(name, varied.limits(np.array(self.open.usual)[self.open.columns(name)]))
         robot, contact, sensed = task.sim.robot, task.sim.contact, task.sim.sensed_shapes
         self.of_steps = {name: sensed[name] for name in task.sim.engine.system.sensed}
         self.of_steps |= {"contact_force": contact.records["contact_force"]} if contact else {}
@@ -207,11 +209,11 @@ class _Part:
 
 def _told(sim: Simulator, given: Mapping[str, Array], t: Any) -> dict[str, Array]:
     """What the sensors of the model tell, by name."""
-    step = [given.get(name, np.zeros(shape)) for name, shape in sim.sensed_shapes.items()]
+    qdd, u, touching = [given.get(name, np.zeros(shape)) for name, shape in sim.sensed_shapes.items()]
     system = sim.engine.system
     own = system.with_numbers(*([given["numbers"]] if system.open.names else []))
     sensors = Sensors(own.drive, sim.nu, own.contact, own.outside)
-    return sensors.split(sensors(given["q"], given["qd"], *step, np.array([t]))["told"], np.asarray(t))
+    return sensors.split(sensors(given["q"], given["qd"], qdd, u, touching, np.array([t]))["told"], np.asarray(t))
 
 
 def _vector(what: str, given: Any, size: int) -> Array:

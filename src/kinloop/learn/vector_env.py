@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 
 from kinloop.errors import MethodError, NonFiniteInput, ShapeError
 from kinloop.inputs import checked_count
+from kinloop.learn.learning_task import Task
 from kinloop.learn.random_numbers import STREAM, streams
 from kinloop.learn.rows_on_their_way import RowsOnTheirWay
-from kinloop.learn.task import Task
 from kinloop.learn.task_kernels import TaskKernels
 from kinloop.scalar import Array
 

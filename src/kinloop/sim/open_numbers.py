@@ -28,6 +28,8 @@ from kinloop.sim.state import unchecked
 
 OF_MOTORS = ("strength", "gear")
 OF_MODEL = (*BODY, "armature")
+LEAST = {"mass": np.finfo(float).tiny, "armature": 0.0, "strength": 0.0, "friction": 0.0}
+"""What numbers of a quantity may not be below, where there is something."""
 
 
 class Parts(NamedTuple):
@@ -67,6 +69,7 @@ class OpenNumbers:
             x = checked(f"numbers of {name!r}", given, where.stop - where.start)
             if x.shape[:-1] not in ((), (1,), (count,)):
                 raise ShapeError(f"numbers of {name!r} are those of {len(x)} rows, there are {count} batch rows")
+            check_values(name, x)
             out[:, where] = x
         return out
 
@@ -103,6 +106,14 @@ def open_numbers(parts: Parts, names: Sequence[str], able: bool = True) -> OpenN
         raise MethodError(f"open numbers ({', '.join(names)}) need integrator='semi_implicit' and monitor=False")
     usual = [_usual(parts, name) for name in names]
     return OpenNumbers(tuple(names), tuple(map(len, usual)), tuple(float(x) for some in usual for x in some))
+
+
+def check_values(name: str, values: Array) -> None:
+    """Refuse values that an open number cannot have: a mass below zero, and the like."""
+    least, quantity = LEAST.get(_split(name)[1], -np.inf), _split(name)[1]
+    if np.any(values < least):
+        allowed = "above zero" if quantity == "mass" else "zero at least"
+        raise MethodError(f"{name!r} cannot be {np.min(values):g}; give numbers that are {allowed}")
 
 
 def refuse_unknown_numbers(names: Sequence[str], depending: Sequence[str], open: OpenNumbers) -> None:

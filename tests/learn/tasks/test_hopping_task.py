@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("gymnasium")
 
-from kinloop.learn.tasks.hopping import Hopping, hopping_leg
+from kinloop.learn.tasks.hopping_task import Hopping, hopping_leg
 from kinloop.learn.vector_env import KinloopVectorEnv
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from kinloop import scalar as sc
+from kinloop.learn.learning_task import Start, Task, TaskState, Varied
 from kinloop.learn.random_numbers import Draws
-from kinloop.learn.task import Start, Task, TaskState, Varied
 from kinloop.model import Builder
 from kinloop.robot import Robot
 from kinloop.robots.linkages import add_planar_leg
@@ -27,7 +27,7 @@ BENT = {HIP: -0.5, KNEE: 1.2}
 def hopping_leg(carriage: float = 0.5) -> Robot:
     """The planar leg of the zoo below a carriage of some mass [kg] that slides up and down and to and fro."""
     b = Builder("hopping_leg")
-    solid = {"mass": 0.5 * carriage, "inertia": (1e-3, 1e-3, 1e-3)}
+    solid: dict[str, Any] = {"mass": 0.5 * carriage, "inertia": (1e-3, 1e-3, 1e-3)}
     b.body("slide", joint="prismatic", axis="x", joint_name="along", **solid)
     b.body("carriage", "slide", joint="prismatic", axis="z", joint_name="up", **solid)
     # the leg's x, along which it is stretched, points down, its joints turn about the world's y

@@ -31,6 +31,12 @@ class Varied(NamedTuple):
     high: float
     way: str = "value"
 
+    def limits(self, usual: Array) -> Array:
+        """The least and the largest numbers in the range (2, n), for what the model has."""
+        ends = np.array([[self.low], [self.high]])
+        found: Array = np.sort(usual * ends if self.way == "times" else usual + ends if self.way == "plus" else ends, 0)
+        return found
+
     def drawn(self, usual: Array, random: Draws) -> Any:
         """Numbers in the range, for what the model has."""
         x = random.uniform(self.low, self.high, len(usual))

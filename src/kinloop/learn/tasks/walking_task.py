@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from kinloop import scalar as sc
+from kinloop.learn.learning_task import Start, TaskState
 from kinloop.learn.random_numbers import Draws
-from kinloop.learn.task import Start, TaskState
 from kinloop.learn.tasks.legged_machine import LeggedMachine
-from kinloop.learn.tasks.standing import Standing, upright
+from kinloop.learn.tasks.standing_task import Standing, upright
 from kinloop.scalar import Array
 
 DUTY = 0.55
@@ -43,7 +43,7 @@ class Walking(Standing):
         return Start(begin.q, begin.v, {**begin.memory, "command": self._drawn(random)})
 
     def _drawn(self, random: Draws) -> Array:
-        return random.uniform(self.command[:, 0], self.command[:, 1])
+        return np.asarray(random.uniform(self.command[:, 0], self.command[:, 1]))
 
     def remember(self, state: TaskState) -> Mapping[str, Any]:
         """Now and then another command."""

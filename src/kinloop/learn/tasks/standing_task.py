@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from kinloop import scalar as sc
+from kinloop.learn.learning_task import Start, Task, TaskState, Varied
 from kinloop.learn.random_numbers import Draws
-from kinloop.learn.task import Start, Task, TaskState, Varied
 from kinloop.learn.tasks.legged_machine import LeggedMachine
 from kinloop.scalar import Array
 from kinloop.sim.contact.ground import Ground, Plane
@@ -95,4 +95,5 @@ class Standing(Task):
 
 def upright(state: TaskState) -> Array:
     """The vertical in the axes of a free base, which is the robot's first joint."""
-    return quaternion_rotation(state.q[3:7])[2]
+    up: Array = quaternion_rotation(state.q[3:7])[2]
+    return up

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("gymnasium")
 
 from kinloop.learn.tasks.legged_machine import mini_cheetah
-from kinloop.learn.tasks.standing import Standing
+from kinloop.learn.tasks.standing_task import Standing
 from kinloop.learn.vector_env import KinloopVectorEnv
 
 

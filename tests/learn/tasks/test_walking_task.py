@@ -8,9 +8,9 @@ import pytest
 pytest.importorskip("gymnasium")
 
 from kinloop import scalar as sc
-from kinloop.learn.task import between, times
+from kinloop.learn.learning_task import between, times
 from kinloop.learn.tasks.legged_machine import mini_cheetah, tello
-from kinloop.learn.tasks.walking import Walking
+from kinloop.learn.tasks.walking_task import Walking
 from kinloop.learn.vector_env import KinloopVectorEnv
 from kinloop.sim import HeightField
 
