@@ -1,0 +1,94 @@
+"""The API reference has every public name, with an entry and an example, and the shapes it prints are true."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_docs import FENCE, run_blocks
+
+import kinloop as kl
+
+REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
+PAGES = {page.name: page.read_text(encoding="utf-8") for page in REFERENCE.glob("*.md")}
+EVERYTHING = "\n".join(PAGES.values())
+CODE = "\n".join(block for _, _, block in FENCE.findall(EVERYTHING))
+MODULES = ["kinloop.sim", "kinloop.control", "kinloop.io", "kinloop.io.convert", "kinloop.robots", "kinloop.viewer"]
+INNER = {"batch", "careful_step", "fitting", "linearizer", "maker", "sensed_shapes", "velocities"}
+"""What rollouts and controllers of the package use of a simulator, and users need not."""
+
+
+def entered(path: str) -> bool:
+    """Whether the reference has an entry for a name, by itself or among the members of its owner."""
+    owner, name = path.rsplit(".", 1)
+    if re.search(rf"^::: {re.escape(path)}$", EVERYTHING, re.MULTILINE):
+        return True
+    members = re.findall(rf"^::: {re.escape(owner)}\n    options:\n      members: \[(.*)\]", EVERYTHING, re.MULTILINE)
+    return any(name in listed.split(", ") for listed in members)
+
+
+def public(owner: type) -> list[str]:
+    return [name for name in dir(owner) if not name.startswith("_")]
+
+
+def in_modules() -> list[tuple[str, str]]:
+    found = [(module, name) for module in MODULES for name in importlib.import_module(module).__all__]
+    return [(m, n) for m, n in found if not inspect.ismodule(getattr(importlib.import_module(m), n))]
+
+
+@pytest.mark.parametrize("name", [n for n in kl.__all__ if not inspect.ismodule(getattr(kl, n))])
+def test_names_at_the_top_are_entered_and_used(name):
+    assert entered(f"kinloop.{name}") or entered(f"kinloop.sim.{name}") or entered(f"kinloop.errors.{name}")
+    assert re.search(rf"kl\.{name}\b", CODE) or name == "Robot" or re.search(rf"\b{name}\(", CODE)
+
+
+@pytest.mark.parametrize("module, name", in_modules())
+def test_names_of_modules_are_entered_and_used(module, name):
+    assert entered(f"{module}.{name}"), f"docs/reference has no `::: {module}.{name}`"
+    assert re.search(rf"\b{name}\b", CODE), f"no example of docs/reference uses {name}"
+
+
+@pytest.mark.parametrize("owner, path", [(kl.Robot, "kinloop.Robot"), (kl.Builder, "kinloop.Builder")])
+def test_methods_are_entered_and_used(owner, path):
+    missing = [name for name in public(owner) if not entered(f"{path}.{name}")]
+    unused = [name for name in public(owner) if not re.search(rf"\.{name}\b", CODE)]
+    assert not missing and not unused, f"no entry for {missing}, no example of {unused}"
+
+
+def test_methods_of_the_simulator_are_entered():
+    missing = [n for n in public(kl.Simulator) if n not in INNER and not entered(f"kinloop.sim.Simulator.{n}")]
+    assert not missing
+
+
+def test_what_the_reference_enters_exists():
+    for path in re.findall(r"^::: ([\w.]+)$", EVERYTHING, re.MULTILINE):
+        parts = path.split(".")
+        depth = next(n for n in range(len(parts), 0, -1) if importable(".".join(parts[:n])))
+        found = importlib.import_module(".".join(parts[:depth]))
+        for part in parts[depth:]:
+            found = getattr(found, part)
+
+
+def importable(module: str) -> bool:
+    try:
+        importlib.import_module(module)
+    except ImportError:
+        return False
+    return True
+
+
+SHAPE = re.compile(r"^(\w+) = .*# (\((?:[^()]|\([^()]*\))*\))", re.MULTILINE)
+"""`name = ...   # (shape)` of an example."""
+
+
+def test_shapes_in_comments_are_those_of_the_results():
+    checked = 0
+    for block, names in run_blocks("docs/reference/robot.md"):
+        for name, shape in SHAPE.findall(block):
+            assert np.shape(names[name]) == eval(shape, dict(names)), f"{name} has the shape {np.shape(names[name])}"
+            checked += 1
+    assert checked > 40
