@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -22,7 +22,6 @@ FINER = 3
 LIGHT = np.array([0.3, -0.5, 0.8]) / np.linalg.norm([0.3, -0.5, 0.8])
 PAPER, FLOOR = (255, 255, 255), (236, 238, 241)
 DISC = 14
-THICK, HUB, ROTOR, WHEEL = 2.2, 3, 0.06, 0.3
 
 
 @dataclass(frozen=True)
@@ -99,10 +98,7 @@ class Model:
 
     def __init__(self, robot: kl.Robot) -> None:
         self.robot, self.look, self.poses = robot, look(robot), Poses(robot)
-        self._solids = [
-            [(*placed(s), s.color) for s in drawn(own, (ROTOR if "rotor" in name else WHEEL) * self.look.size)]
-            for name, own in zip(robot.body_names, self.look.shapes, strict=True)
-        ]
+        self._solids = [[(*placed(s), s.color) for s in own] for own in self.look.shapes]
 
     def triangles(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Triangles (n, 3, 3) in the world and their colours (n, 3)."""
@@ -120,18 +116,6 @@ class Model:
             found.append((corners @ turn.T + middle)[index])
             colors.append(np.tile(bar.color, (len(index), 1)))
         return np.concatenate(found), np.concatenate(colors)
-
-
-def drawn(own: list[Shape], most: float) -> list[Shape]:
-    """The shapes of a body as they are drawn: thick bars between its joints instead of the solid of its inertia.
-
-    That solid stays where a body has no joint but its own, not larger than `most` [m], and where it has many.
-    """
-    bars = sum(s.name.startswith("link") for s in own)
-    thick = [replace(s, size=(THICK * s.size[0], s.size[1])) if s.name.startswith("link") else s for s in own]
-    if bars == 0:
-        return [replace(s, size=tuple(np.array(s.size) * min(1.0, most / max(s.size)))) for s in own]
-    return thick if bars >= HUB else [s for s in thick if s.name != "inertia"]
 
 
 def placed(shape: Shape) -> Solid:
