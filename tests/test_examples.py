@@ -67,7 +67,11 @@ def test_every_example_is_listed():
     assert set(EXAMPLES) == set(TELLING)
 
 
-@pytest.mark.parametrize("name", TELLING)
+LONG = ("cassie_push", "gripper_box", "tello_loads")
+"""Examples that take more than five seconds, and whose parts other tests try too."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(x, marks=pytest.mark.slow) if x in LONG else x for x in TELLING])
 def test_example_runs_and_tells_something(name):
     folder = Path(os.environ.get("KINLOOP_MENAGERIE", MODELS))
     if name in HOLDING and not (folder / HOLDING[name]).is_dir():

@@ -26,12 +26,15 @@ from kinloop.errors import KinloopError, NonFiniteInput, ShapeError, SingularCon
 
 pytestmark = pytest.mark.skipif(not builtin.usable(), reason="no builtins on this interpreter")
 
-ROBOTS = ("four_bar", "mit_humanoid_leg", "tello")
+ROBOTS = ("four_bar", "mit_humanoid_leg", "floating six_bar", pytest.param("tello", marks=pytest.mark.slow))
+FRAME = kl.Body("frame", 2.0, inertia=(0.1, 0.2, 0.3))
+"""What a linkage stands on where it floats."""
 
 
 @pytest.fixture(scope="module", params=ROBOTS)
 def robot(request: pytest.FixtureRequest) -> kl.Robot:
-    return kl.Robot(kl.robots.mechanism(request.param))
+    *floating, name = request.param.split()
+    return kl.Robot(kl.robots.mechanism(name, floating_base=FRAME if floating else None))
 
 
 def calls(robot: kl.Robot, q: Any, v: Any, tau: Any) -> dict[str, Callable[[], Any]]:
@@ -433,8 +436,9 @@ def under(robot: kl.Robot, q: Any, v: Any, tau: Any, constraints: Any, push: Any
     }
 
 
-def test_constraints_go_to_machine_code_at_once(request):
-    robot = kl.Robot(kl.robots.mechanism("tello"))
+@pytest.mark.parametrize(("name", "option"), [("six_bar", FRAME), pytest.param("tello", None, marks=pytest.mark.slow)])
+def test_constraints_go_to_machine_code_at_once(request, name, option):
+    robot = kl.Robot(kl.robots.mechanism(name, floating_base=option))
     plain = kl.Robot.from_tree(robot.tree, backend="numpy")
     one, more = state(robot, 0), rows_of(robot, 6, 1)
     push = np.random.default_rng(0).normal(size=(len(robot.body_names), 6))

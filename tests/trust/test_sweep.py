@@ -206,8 +206,11 @@ def test_a_sample_of_the_sweep(name, integrator):
 )
 @pytest.mark.parametrize("name", SMALL)
 def test_no_row_that_says_it_is_well_stands_still(name, integrator, dt):
-    """Torques from 1 to 1e6, over one step or the first radian of it; the sweep has all robots and more steps."""
-    judge(name, integrator, dt, TORQUES[1::2], (1,), far=1.0, steps=1)
+    """Torques from 1 to 1e6, over one step or the first radian of it; the sweep has all robots and more steps.
+
+    The largest torques go with the shorter steps: with the longest ones they take tens of thousands of parts a step.
+    """
+    judge(name, integrator, dt, TORQUES[1::2] if dt < 5e-3 else TORQUES[1:5:2], (1,), far=1.0, steps=1)
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ def bounding_box(look: Look, R: Array, p: Array) -> tuple[Array, Array]:
     return (a, b) if np.linalg.norm(b - a) > 1e-6 else (a - 0.1, b + 0.1)
 
 
-def set_up_view(server: Any, low: Array, high: Array, ground: Ground, size: float) -> None:
+def set_up_view(server: Any, low: Array, high: Array, ground: Ground, size: float, shadows: bool = False) -> None:
     """Ground, light and camera for a robot `size` metres large that moves between two corners."""
     scene = server.scene
     scene.set_up_direction("+z")
@@ -35,7 +35,7 @@ def set_up_view(server: Any, low: Array, high: Array, ground: Ground, size: floa
     draw_ground(scene, ground, low, high, size)
     span = float(np.linalg.norm(high - low))
     # lamps instead of an environment map: that one takes software renderers half a minute
-    scene.configure_default_lights(True, cast_shadow=True)
+    scene.configure_default_lights(True, cast_shadow=shadows)
     scene.configure_environment_map(None)
     scene.add_light_hemisphere("/light/sky", sky_color=(255, 255, 255), ground_color=(170, 168, 165), intensity=1.6)
     middle = 0.5 * (low + high)

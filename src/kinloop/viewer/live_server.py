@@ -73,6 +73,10 @@ class Viewer:
         gui.add_button("neutral").on_click(lambda _: self.update(self.robot.neutral()))
         gui.add_button("random").on_click(lambda _: self.update(c.shuffled()))
         self.toggles = show_toggles(gui, self.scene, [p for p in PARTS if p != "forces"], self._refresh)
+        self.shadows = gui.add_checkbox("shadows", initial_value=False)
+        self.shadows.on_update(
+            lambda _: self.server.scene.configure_default_lights(True, cast_shadow=self.shadows.value)
+        )
         self.sliders = []
         with gui.add_folder("independent coordinates"):
             for k, name in enumerate(c.labels):

@@ -91,7 +91,7 @@ def legged(legs, seed=0):
     return b.mechanism()
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, 6])
+@pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (3, 4, 6))])
 @pytest.mark.parametrize("segment", [SEGMENT, 9])
 def test_random_links_rolled_up_have_the_same_bits(seed, segment):
     function = linked_function(seed)
@@ -155,8 +155,8 @@ def test_random_graphs_that_do_not_repeat_stay_as_they_are(seed):
 
 @pytest.mark.parametrize(
     ("quantity", "dtype"),
-    [("forward_dynamics", "float64"), ("forward_dynamics", "float32"), ("inverse_dynamics", "float64"),
-     ("mass_matrix", "float64")],
+    [("forward_dynamics", "float64"), pytest.param("forward_dynamics", "float32", marks=pytest.mark.slow),
+     ("inverse_dynamics", "float64"), pytest.param("mass_matrix", "float64", marks=pytest.mark.slow)],
 )  # fmt: skip
 @pytest.mark.parametrize("make", [functools.partial(chain, 14), functools.partial(legged, 9)])
 def test_unequal_links_and_legs_have_the_same_bits(make, quantity, dtype):

@@ -58,9 +58,15 @@ def check_landing(run):
     return np.count_nonzero(np.any(touching, axis=1))
 
 
-@pytest.mark.parametrize("friction", [0.5, 1.5])
+TIPS = [(1, None), (2, None), (2, 0.0), (3, 0.0), (3, 1e-5), (3, 1e-3), (3, None)]
+
+
 @pytest.mark.parametrize(
-    ("joints", "spread"), [(1, None), (2, None), (2, 0.0), (3, 0.0), (3, 1e-5), (3, 1e-3), (3, None)]
+    ("joints", "spread", "friction"),
+    [
+        *((*tip, 0.5 + k % 2) for k, tip in enumerate(TIPS)),
+        *(pytest.param(*tip, 1.5 - k % 2, marks=pytest.mark.slow) for k, tip in enumerate(TIPS)),
+    ],
 )
 def test_tips_that_cannot_move_everywhere_land_without_gaining_energy(joints, spread, friction):
     rngs = [np.random.default_rng(seed) for seed in (0, 1, 2)]
@@ -68,10 +74,11 @@ def test_tips_that_cannot_move_everywhere_land_without_gaining_energy(joints, sp
     assert_enough(sum(landed), 2, "landings")
 
 
-def test_a_hinge_stops_at_the_ground():
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 6), marks=pytest.mark.slow)])
+def test_a_hinge_stops_at_the_ground(seeds):
     """Whatever its axis and friction: it moves on slowly, if at all, with what is left of its way to the ground."""
     landed = 0
-    for seed in range(6):
+    for seed in seeds:
         robot = finger(np.random.default_rng(seed), 1)
         for friction in (0.0, 0.8, 2.0):
             run = landing(robot, np.random.default_rng(seed), friction, ["tip"], speed=5.0)
@@ -79,7 +86,7 @@ def test_a_hinge_stops_at_the_ground():
             touching = run.contact_force[..., 0, 2] > 0.0
             for v, t in zip(run.v, np.argmax(touching, axis=1), strict=True):
                 assert not t or np.max(np.abs(v[t + 1 : t + 3])) < 0.5
-    assert_enough(landed, 36, "landings")
+    assert_enough(landed, 6 * len(seeds), "landings")
 
 
 def test_several_contacts_on_one_finger_land_without_gaining_energy():
