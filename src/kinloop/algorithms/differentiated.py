@@ -11,6 +11,17 @@ quaternions stay of unit length. All other inputs change plainly.
     vjp   bar_x = J^T bar_y               inputs x, bar_y      outputs y, bar_x
     hvp   the change of bar_x along dx    inputs x, bar_y, dx  outputs y, bar_x, dbar_x, with bar_y held
 
+Array libraries know the positions by their numbers only: a direction of q has as many entries as q there, and so has a
+gradient. Of a direction the part counts that is a closed motion, P dq with the projection
+
+    P(q) = E G L,   L the independent velocities of dq/dt                                                  (2)
+
+so that J P and its transpose are exact along closed motions and zero off them.
+
+    pushforward       dy = J P dx                      inputs x, dx         outputs dy
+    pullback          bar_x = P^T J^T bar_y            inputs x, bar_y      outputs bar_x
+    pullback_change   the change of bar_x along P dx   inputs x, bar_y, dx  outputs dbar_x, with bar_y held
+
 Derivation: docs/algorithms/reverse_mode.md.
 """
 
@@ -24,12 +35,13 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.algorithms.requests import Request, evaluate, input_sizes, opened
-from kinloop.algorithms.trees.kinematics import position_rate, scatter
+from kinloop.algorithms.trees.kinematics import independent_change, position_rate, scatter
 from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
 from kinloop.scalar.tracing import kept_objects
 
 Arrays = dict[str, Array]
+Rate = Callable[[ClusterTree, Array, Array], Array]
 
 
 class Primal(NamedTuple):
@@ -67,9 +79,9 @@ def traced(tree: ClusterTree, asked: Request, plan: Any = None) -> sc.Function:
     x = {name: function.graph.inputs(name, n) for name, n in sizes.items()}
     primal = Primal(opened(tree, asked, x), x, function.outputs, function.graph)
     with kept_objects():
-        more, derivative = MODES[asked.derivative](primal)
+        more, outputs = MODES[asked.derivative](primal)
     sizes |= {name: len(symbols) for name, symbols in more.items()}
-    return sc.Function(sizes, function.outputs | derivative, function.graph)
+    return sc.Function(sizes, outputs, function.graph)
 
 
 def closed_rate(tree: ClusterTree, q: Array, dq: Array) -> Array:
@@ -77,10 +89,21 @@ def closed_rate(tree: ClusterTree, q: Array, dq: Array) -> Array:
     return position_rate(tree.top, q, scatter(tree, [tree.jacobian(c, q) @ dq[c.v] for c in tree]))
 
 
-def along(primal: Primal, outputs: Mapping[str, Array], dx: Arrays) -> Arrays:
-    """Derivatives of outputs along directions dx of all inputs."""
+def closed_part(tree: ClusterTree, q: Array, dq: Array) -> Array:
+    """(2): the closed motion that a change dq of all positions is, its independent velocities kept."""
+    return closed_rate(tree, q, independent_change(tree, q, dq))
+
+
+def closed_gradient(tree: ClusterTree, graph: sc.Graph, q: Array, gradient: Array) -> Array:
+    """P^T times a gradient with respect to the numbers q: what (2) leaves of it."""
+    dq = graph.inputs("dq_all", len(q))  # (2) is linear in it: none of it is left
+    return sc.vjp(closed_part(tree, q, dq), dq, gradient)
+
+
+def along(primal: Primal, outputs: Mapping[str, Array], dx: Arrays, rate: Rate = closed_rate) -> Arrays:
+    """Derivatives of outputs along directions dx of all inputs; `rate` says how a direction of q moves it."""
     directions = [*dx.values()]
-    directions[0] = closed_rate(primal.tree, primal.x["q"], dx["dq"])
+    directions[0] = rate(primal.tree, primal.x["q"], dx["dq"])
     flat = np.concatenate([y.reshape(-1) for y in outputs.values()])
     found = sc.jvp(flat, primal.symbols, np.concatenate(directions))
     return _split(found, {f"d{name}": y.shape for name, y in outputs.items()})
@@ -97,6 +120,15 @@ def gradient(primal: Primal, bar_y: Arrays) -> Arrays:
     return _split(np.concatenate([pulled_back, found[n:]]), shapes)
 
 
+def array_gradient(primal: Primal, bar_y: Arrays) -> Arrays:
+    """The gradient of sum(bar_y * y) with respect to all inputs, as array libraries want it."""
+    y, weights = (np.concatenate([*map(np.ravel, arrays.values())]) for arrays in (primal.y, bar_y))
+    found = sc.vjp(y, primal.symbols, weights)
+    q, n = primal.x["q"], len(primal.x["q"])
+    closed = closed_gradient(primal.tree, primal.graph, q, found[:n])
+    return _split(np.concatenate([closed, found[n:]]), {f"bar_{name}": x.shape for name, x in primal.x.items()})
+
+
 def _split(flat: Array, shapes: Mapping[str, tuple[int, ...]]) -> Arrays:
     """A vector cut into arrays of some shapes."""
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes.values()])
@@ -106,19 +138,52 @@ def _split(flat: Array, shapes: Mapping[str, tuple[int, ...]]) -> Arrays:
 
 def _jvp(primal: Primal) -> tuple[Arrays, Arrays]:
     dx = primal.inputs("d", primal.shapes)
-    return dx, along(primal, primal.y, dx)
+    return dx, primal.y | along(primal, primal.y, dx)
 
 
 def _vjp(primal: Primal) -> tuple[Arrays, Arrays]:
-    bar_y = primal.inputs("bar_", {name: y.shape for name, y in primal.y.items()})
-    return bar_y, gradient(primal, bar_y)
+    bar_y = _weights(primal)
+    return bar_y, primal.y | gradient(primal, bar_y)
 
 
 def _hvp(primal: Primal) -> tuple[Arrays, Arrays]:
-    bar_y, bar_x = _vjp(primal)
+    bar_y = _weights(primal)
+    bar_x = gradient(primal, bar_y)
     dx = primal.inputs("d", primal.shapes)
-    return bar_y | dx, bar_x | along(primal, bar_x, dx)
+    return bar_y | dx, primal.y | bar_x | along(primal, bar_x, dx)
 
 
-MODES: dict[str, Callable[[Primal], tuple[Arrays, Arrays]]] = {"jvp": _jvp, "vjp": _vjp, "hvp": _hvp}
-"""Further inputs of a derivative, and its outputs beside the quantity's own."""
+def _pushforward(primal: Primal) -> tuple[Arrays, Arrays]:
+    dx = _all_directions(primal)
+    return dx, along(primal, primal.y, dx, closed_part)
+
+
+def _pullback(primal: Primal) -> tuple[Arrays, Arrays]:
+    bar_y = _weights(primal)
+    return bar_y, array_gradient(primal, bar_y)
+
+
+def _pullback_change(primal: Primal) -> tuple[Arrays, Arrays]:
+    bar_y, dx = _weights(primal), _all_directions(primal)
+    return bar_y | dx, along(primal, array_gradient(primal, bar_y), dx, closed_part)
+
+
+def _weights(primal: Primal) -> Arrays:
+    """A weight for every entry of every output."""
+    return primal.inputs("bar_", {name: y.shape for name, y in primal.y.items()})
+
+
+def _all_directions(primal: Primal) -> Arrays:
+    """A direction of every entry of every input."""
+    return primal.inputs("d", {name: x.shape for name, x in primal.x.items()})
+
+
+MODES: dict[str, Callable[[Primal], tuple[Arrays, Arrays]]] = {
+    "jvp": _jvp,
+    "vjp": _vjp,
+    "hvp": _hvp,
+    "pushforward": _pushforward,
+    "pullback": _pullback,
+    "pullback_change": _pullback_change,
+}
+"""Further inputs of a derivative, and all of its outputs."""

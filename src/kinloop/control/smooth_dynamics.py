@@ -22,6 +22,7 @@ from kinloop.algorithms.constrained.motion_constraints import Constraints, all_n
 from kinloop.algorithms.differentiated import closed_rate
 from kinloop.algorithms.requests import Request, ask, evaluate, make_plan
 from kinloop.algorithms.trees import positions
+from kinloop.algorithms.trees.kinematics import independent_change
 from kinloop.control.motions import LARGE, SOURCES, Limits, Motions, rows_of
 from kinloop.control.traced_cost import along_motions, tangent_gradient
 from kinloop.errors import MethodError, unknown
@@ -30,7 +31,6 @@ from kinloop.kernels import Computed
 from kinloop.robot import Robot
 from kinloop.scalar import Array
 from kinloop.scalar.tracing import kept_objects
-from kinloop.sim.linearization.step_map import independent_change
 from kinloop.sim.linearization.traced import Traced
 
 

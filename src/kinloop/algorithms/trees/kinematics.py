@@ -15,6 +15,7 @@ from kinloop.clusters import ClusterTree, Embedding
 from kinloop.errors import unknown
 from kinloop.linear import join
 from kinloop.model.frame import WORLD
+from kinloop.model.joints import JointType
 from kinloop.model.topology import Topology
 from kinloop.scalar import Array
 from kinloop.spatial import Transform, cross, cross_motion
@@ -92,6 +93,21 @@ def scatter(tree: ClusterTree, parts: Sequence[Array]) -> Array:
 def position_rate(top: Topology, q: Array, qd: Array) -> Array:
     """dq/dt for the spanning velocity qd."""
     return join([t.rate(q[a], qd[b]) for t, a, b in zip(top.types, top.q_of, top.v_of, strict=True)])
+
+
+def independent_change(tree: ClusterTree, q: Array, dq: Array) -> Array:
+    """The step of the independent coordinates along which the numbers q change by dq."""
+    top = tree.top
+    parts = [_step_of(t, q[a], dq[a]) for t, a in zip(top.types, top.q_of, strict=True)]
+    return np.concatenate(parts or [np.zeros(0)])[tree.independent_dofs]
+
+
+def _step_of(kind: JointType, q: Array, dq: Array) -> Array:
+    """The velocity of a joint whose numbers change at the rate dq; columns of `rate` are perpendicular."""
+    if kind.nq == kind.nv:
+        return dq
+    columns = [kind.rate(q, e) for e in np.eye(kind.nv)]
+    return np.array([(c @ dq) / (c @ c) for c in columns])
 
 
 def tangent_directions(tree: ClusterTree, q: Array) -> list[Array]:

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from kinloop import scalar as sc
+from kinloop.algorithms.trees.kinematics import independent_change
 from kinloop.clusters import ClusterTree
 from kinloop.model.parameters import parameter_size, with_parameters
 from kinloop.scalar import Array
 from kinloop.sim.linearization.soft_elimination import Elimination
-from kinloop.sim.linearization.step_map import fresh_step, independent_change, position_change, spanning_velocity
+from kinloop.sim.linearization.step_map import fresh_step, position_change, spanning_velocity
 from kinloop.sim.stepper import StepMethod, System
 
 

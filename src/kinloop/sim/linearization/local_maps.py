@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from kinloop import scalar as sc
+from kinloop.algorithms.trees.kinematics import independent_change
 from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array, Function
 from kinloop.sim.actuators import joint_forces
 from kinloop.sim.integrators.history import coasted, over_the_step
-from kinloop.sim.linearization.step_map import independent_change, position_change, spanning_velocity
+from kinloop.sim.linearization.step_map import position_change, spanning_velocity
 from kinloop.sim.on_loops import closed
 from kinloop.sim.stepper import System
 from kinloop.sim.turning_axes import transport, turned_by

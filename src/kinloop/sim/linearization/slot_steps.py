@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from kinloop import scalar as sc
+from kinloop.algorithms.trees.kinematics import independent_change
 from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
 from kinloop.sim.contact.contact_block import TINY
@@ -35,7 +36,7 @@ from kinloop.sim.linearization.active_set import (
     turning_missed,
 )
 from kinloop.sim.linearization.directional import DirectionalStep
-from kinloop.sim.linearization.step_map import fresh_step, independent_change, position_change, spanning_velocity
+from kinloop.sim.linearization.step_map import fresh_step, position_change, spanning_velocity
 from kinloop.sim.smooth_motion import SmoothMotion
 
 

@@ -15,7 +15,6 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.algorithms.trees.kinematics import scatter
 from kinloop.clusters import ClusterTree
-from kinloop.model.joints import JointType
 from kinloop.scalar import Array
 from kinloop.sim.linearization.active_set import ActiveSet
 from kinloop.sim.on_loops import projected
@@ -54,18 +53,3 @@ def spanning_velocity(tree: ClusterTree, q: Array, v: Array) -> Array:
 def position_change(tree: ClusterTree, q: Array, dy: Array) -> Array:
     """How the numbers q change along a step dy of the independent coordinates."""
     return position_rate(tree.top, q, spanning_velocity(tree, q, dy))
-
-
-def independent_change(tree: ClusterTree, q: Array, dq: Array) -> Array:
-    """The step of the independent coordinates along which the numbers q change by dq."""
-    top = tree.top
-    parts = [_step_of(t, q[a], dq[a]) for t, a in zip(top.types, top.q_of, strict=True)]
-    return np.concatenate(parts or [np.zeros(0)])[tree.independent_dofs]
-
-
-def _step_of(kind: JointType, q: Array, dq: Array) -> Array:
-    """The velocity of a joint whose numbers change at the rate dq; columns of `rate` are perpendicular."""
-    if kind.nq == kind.nv:
-        return dq
-    columns = [kind.rate(q, e) for e in np.eye(kind.nv)]
-    return np.array([(c @ dq) / (c @ c) for c in columns])
