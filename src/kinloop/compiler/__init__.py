@@ -6,6 +6,7 @@ The two ways in, and what they hand out:
 - `kernel`: the handle users call; it makes machine code when first needed, and exports;
 - `core`: a kernel's parts (signature, function, machine code), and what a call does with them;
 - `guards`: builtins that compute only what is beyond doubt;
+- `xla`: kernels as foreign functions of XLA, which JAX calls without Python;
 - `build`: from a function to object code, through the rooms below;
 - `exported`: kernels as C or as object code for another machine.
 

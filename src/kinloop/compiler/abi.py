@@ -47,6 +47,29 @@ SPARES = 2
 """Arrays that a guarded builtin for one state keeps of every output: a program that takes the next result while it has
 the last one in hand leaves one of two free."""
 
+class Frame(enum.IntEnum):
+    """XLA's call frame of foreign functions, version 0.3 (xla/ffi/api/c_api.h): offsets in bytes, then values.
+
+    EXTENSION to RESULTS lie in the frame, EXTENSION_TYPE and METADATA_PLACE in an extension, *_PLACE and TRAITS in
+    the metadata that it points to, TYPE to SIZES in a buffer, VERSION to SCHEDULE in the interface that API points to.
+    `kinloop.learn.xla_frames` looks at a true frame before any of these is relied on.
+    """
+
+    EXTENSION, API, CONTEXT, STAGE = 8, 16, 24, 32
+    ARGUMENT_COUNT, ARGUMENTS, RESULT_COUNT, RESULTS = 56, 72, 96, 112
+    EXTENSION_TYPE, METADATA_PLACE = 8, 24
+    MAJOR_PLACE, MINOR_PLACE, TRAITS = 24, 28, 32
+    BUFFER_TYPE, BUFFER_DATA, RANK, SIZES = 16, 24, 32, 40
+    VERSION_MAJOR, VERSION_MINOR, DESTROY, SCHEDULE = 32, 36, 64, 136
+    METADATA, EXECUTE, MAJOR, MINOR = 1, 3, 0, 3
+
+
+class Job(enum.IntEnum):
+    """Rows that several threads share: offsets of what is counted, and of the table of arrays."""
+
+    NEXT, DONE, USERS, ROWS, SHARE, TABLE = 0, 8, 16, 24, 32, 40
+
+
 CACHE_LINE = 64  # bytes; every scratch array begins on one
 
 

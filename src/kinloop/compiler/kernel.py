@@ -14,6 +14,7 @@ from kinloop.compiler.run import builtin
 from kinloop.compiler.run.iteration import Stepping
 from kinloop.compiler.run.variant import First
 from kinloop.compiler.signature import Signature
+from kinloop.compiler.xla import XlaHandler, make_handler
 from kinloop.scalar import Function
 
 if TYPE_CHECKING:
@@ -175,6 +176,16 @@ class Kernel:
         judges = None if judge is None else judge._core.code(rows)
         guard = Guard(limits, judges, judged, shapes, hidden, as_row)
         return guarded(self._core.code(rows), guard, other, self._core.work if rows else 0)
+
+    def xla_handler(
+        self, rows: bool, single: bool = False, judge: Kernel | None = None, judged: int = 0
+    ) -> XlaHandler:
+        """This kernel as a handler of XLA's foreign functions, for one state or for `rows`, of `single` precision or not.
+
+        Where one of the first `judged` outputs of the kernel `judge` is above 1 for the first input, outputs are nan.
+        """
+        judges = None if judge is None else judge._core
+        return make_handler(self._core, rows, single, judges, judged)
 
     @property
     def function(self) -> Function:

@@ -107,6 +107,7 @@ def _register_symbols() -> None:
     addresses |= {name: _address(getattr(ctypes.pythonapi, name)) for name in PYTHON}
     addresses |= {"PyArray_New": array_constructor(), "ndarray": id(np.ndarray)}
     addresses |= {"None": id(None), "one": id(_ONE), "tuple": id(tuple)} | {x: id(x) for x in _KEYWORDS}
+    addresses["yield"] = _address(_yield_processor())
     addresses |= {dtype: id(np.dtype(dtype)) for dtype in TYPE_NUMBER}
     for name, address in addresses.items():
         bindings().add_symbol(symbol(name), address)
@@ -125,6 +126,11 @@ def array_constructor() -> int:
 
 def _address(function: Any) -> int:
     return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+def _yield_processor() -> Any:
+    """The system's function that lets other threads run."""
+    return ctypes.CDLL("kernel32").SwitchToThread if sys.platform == "win32" else ctypes.CDLL(None).sched_yield
 
 
 def _libm() -> ctypes.CDLL:
