@@ -24,7 +24,7 @@ from kinloop.compiler import Kernel
 from kinloop.configurations import Configurations
 from kinloop.front_door import FrontDoor
 from kinloop.inputs import checked_count
-from kinloop.kernels import Kernels
+from kinloop.kernels import Computed, Kernels
 from kinloop.model import LoopRows, Mechanism
 from kinloop.random_states import RandomStates
 from kinloop.robot_derivatives import RobotDerivatives
@@ -150,6 +150,14 @@ class Robot(RobotDerivatives):
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
         """The velocity that leads from q0 to q1 in unit time; the inverse of `integrate`."""
         return self._configured["difference"](q0, q1)
+
+    @property
+    def state_faults(self) -> Computed | None:
+        """What says how far q is from a closed, regular configuration: two numbers, above 1 is too far.
+
+        The second is about the independent coordinates. None where nothing can be wrong, or with `check="off"`.
+        """
+        return self._states.guard()
 
     def loop_jacobian(self, q: ArrayLike, v: ArrayLike | None = None) -> tuple[Array, Array]:
         """K and k of the rows in use: K qdd = k, K G = 0."""

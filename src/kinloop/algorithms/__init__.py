@@ -6,6 +6,7 @@
 - `quantities`: the table of everything a robot can compute, with its inputs, outputs and methods.
 - `requests`: which quantity is asked for, with which method, frames and constraints, and its evaluation.
 - `differentiated`: derivatives of any of them, forward, reverse and of second order.
+- `position_derivatives`: steps along closed loops and differences of configurations, with their derivatives.
 
 Derivations, one page per algorithm: docs/algorithms/.
 """

@@ -94,9 +94,9 @@ def closed_part(tree: ClusterTree, q: Array, dq: Array) -> Array:
     return closed_rate(tree, q, independent_change(tree, q, dq))
 
 
-def closed_gradient(tree: ClusterTree, graph: sc.Graph, q: Array, gradient: Array) -> Array:
-    """P^T times a gradient with respect to the numbers q: what (2) leaves of it."""
-    dq = graph.inputs("dq_all", len(q))  # (2) is linear in it: none of it is left
+def closed_gradient(tree: ClusterTree, q: Array, gradient: Array) -> Array:
+    """P^T times a gradient with respect to the numbers q, which are symbols: what (2) leaves of it."""
+    dq = q[0].graph.inputs("dq_all", len(q))  # (2) is linear in it: none of it is left
     return sc.vjp(closed_part(tree, q, dq), dq, gradient)
 
 
@@ -125,7 +125,7 @@ def array_gradient(primal: Primal, bar_y: Arrays) -> Arrays:
     y, weights = (np.concatenate([*map(np.ravel, arrays.values())]) for arrays in (primal.y, bar_y))
     found = sc.vjp(y, primal.symbols, weights)
     q, n = primal.x["q"], len(primal.x["q"])
-    closed = closed_gradient(primal.tree, primal.graph, q, found[:n])
+    closed = closed_gradient(primal.tree, q, found[:n])
     return _split(np.concatenate([closed, found[n:]]), {f"bar_{name}": x.shape for name, x in primal.x.items()})
 
 

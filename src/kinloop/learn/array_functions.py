@@ -1,0 +1,222 @@
+"""What JAX and PyTorch call of a robot: a function of arrays with the kernels of its value and of its derivatives.
+
+Every quantity of the table is one, and so are `integrate` and `difference`. All inputs are flat vectors here. In
+derivatives positions count by all of their numbers: `kinloop.algorithms.differentiated`, (2).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from kinloop.algorithms import position_derivatives
+from kinloop.algorithms.constrained.motion_constraints import Constraints, all_numbers
+from kinloop.algorithms.quantities import QUANTITIES
+from kinloop.algorithms.requests import Request, ask, input_sizes
+from kinloop.errors import MethodError, unknown
+from kinloop.kernels import Computed
+from kinloop.robot import Robot
+from kinloop.scalar import Array
+from kinloop.sim.linearization.traced import Traced
+
+Shape = tuple[int, ...]
+HIDDEN = ("residual", "deficient")
+"""Outputs that say whether others mean something, which are not handed over."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayKernel:
+    """One kernel of an array function: what it takes and gives for one state, and what makes it.
+
+    `inputs` and `outputs` are shapes by name. The first `held` inputs are those of the function itself; in the others
+    it is linear, if there are any. `judge` looks at the first input (`Robot.state_faults`): where one of its first
+    `judged` numbers is above 1, the result means nothing.
+    """
+
+    name: str
+    inputs: dict[str, Shape]
+    outputs: dict[str, Shape]
+    make: Callable[[], Computed]
+    held: int
+    judge: Computed | None = None
+    judged: int = 0
+
+    @cached_property
+    def kernel(self) -> Computed:
+        """The kernel, or the function on numbers in its place."""
+        return self.make()
+
+    def faults(self, q: Array) -> Array:
+        """Which rows of the first input mean nothing."""
+        if self.judge is None:
+            return np.zeros(q.shape[:-1], dtype=bool)
+        return np.asarray(~(np.asarray(self.judge(q))[..., : self.judged] <= 1.0).all(axis=-1))
+
+
+class ArrayFunction:
+    """A function of arrays and its derivatives, each an `ArrayKernel`.
+
+    `evaluate` is the function, `push` its change along a change of all inputs, `pull` the gradient of its weighted
+    outputs, `change` the change of that gradient; None where there is none. The last `hidden` outputs are not handed
+    over; `fixed` has inputs that are numbers known beforehand, by name. `explain` raises the error that says what is
+    wrong with inputs.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        inputs: Mapping[str, Shape],
+        outputs: Mapping[str, Shape],
+        makers: Mapping[str, Callable[[], Computed]],
+        judge: Computed | None,
+        judged: int,
+        explain: Callable[..., None],
+        fixed: Mapping[str, Array] | None = None,
+    ) -> None:
+        self.name, self.inputs, self.outputs, self.explain = name, dict(inputs), dict(outputs), explain
+        self.fixed = dict(fixed or {})
+        self.hidden = sum(name in HIDDEN for name in outputs)
+        d_in, bar_in = ({f"{p}{k}": x for k, x in inputs.items()} for p in ("d", "bar_"))
+        d_out, bar_out = ({f"{p}{k}": x for k, x in outputs.items()} for p in ("d", "bar_"))
+        given = self.inputs
+        shapes = {
+            "evaluate": (given, self.outputs),
+            "push": (given | d_in, d_out),
+            "pull": (given | bar_out, bar_in),
+            "change": (given | bar_out | d_in, {f"d{k}": x for k, x in bar_in.items()}),
+        }
+        self._kernels = {
+            kind: ArrayKernel(f"{name}_{kind}", *shapes[kind], make, len(given), judge, judged)
+            for kind, make in makers.items()
+        }
+
+    @property
+    def evaluate(self) -> ArrayKernel:
+        return self._kernels["evaluate"]
+
+    @property
+    def push(self) -> ArrayKernel:
+        return self._kernels["push"]
+
+    @property
+    def pull(self) -> ArrayKernel:
+        return self._kernels["pull"]
+
+    @property
+    def change(self) -> ArrayKernel | None:
+        return self._kernels.get("change")
+
+    @property
+    def shown(self) -> list[str]:
+        """Names of the outputs that are handed over."""
+        return [name for name in self.outputs if name not in HIDDEN]
+
+
+def array_function(
+    robot: Robot,
+    quantity: str,
+    method: str | None = None,
+    frames: Sequence[str] = (),
+    constraints: Constraints = (),
+    axes: str = "body",
+    f_ext: bool = False,
+) -> ArrayFunction:
+    """A quantity of a robot, or one of `POSITION_FUNCTIONS`, as a function of arrays."""
+    if quantity in POSITION_FUNCTIONS:
+        if method is not None or frames or constraints or axes != "body" or f_ext:
+            raise MethodError(f"{quantity} takes no method, frames, constraints, axes or f_ext")
+        return POSITION_FUNCTIONS[quantity](robot)
+    if quantity not in QUANTITIES:
+        raise unknown("quantity", quantity, [*QUANTITIES, *POSITION_FUNCTIONS])
+    asked = ask(robot.tree.top, quantity, method, frames, constraints, f_ext, (), None, axes)
+    entry, tree = QUANTITIES[quantity], robot.tree
+    if entry.methods[asked.method].numeric:
+        raise MethodError(f"method {asked.method!r} of {quantity} works on numbers only and has no derivatives")
+    shapes: dict[str, Shape] = {name: (n,) for name, n in input_sizes(tree, asked).items()}
+    if f_ext:
+        shapes["f_ext"] = (len(tree.top), 6)
+    answer = robot.kernels.answer
+    kinds = {"evaluate": "", "push": "pushforward", "pull": "pullback", "change": "pullback_change"}
+    makers = {kind: partial(answer, asked._replace(derivative=mode)) for kind, mode in kinds.items()}
+    numbers = {"numbers": all_numbers(asked.constraints)} if "numbers" in shapes else {}
+    outputs = answer(asked).outputs
+    judged = 1 if entry.pose else 2
+    explain = partial(_explain, robot, asked, f_ext, constraints)
+    return ArrayFunction(quantity, shapes, outputs, makers, robot.state_faults, judged, explain, numbers)
+
+
+def _explain(robot: Robot, asked: Request, f_ext: bool, constraints: Constraints, *inputs: Array) -> None:
+    """Raise what the front door says of inputs that mean nothing."""
+    given = inputs[: len(QUANTITIES[asked.quantity].inputs)]
+    wrenches = inputs[len(given)].reshape(*inputs[len(given)].shape[:-1], -1, 6) if f_ext else None
+    if asked.quantity == "constrained_dynamics":
+        robot.constrained_dynamics(*given, constraints, asked.method, wrenches)
+        return
+    options: dict[str, Any] = {"frames": asked.frames, "constraints": constraints, "axes": asked.axes}
+    robot.compute(asked.quantity, *given, method=asked.method, f_ext=wrenches, **options)
+
+
+def _integrate(robot: Robot) -> ArrayFunction:
+    """q' reached from q by the velocity v in time dt."""
+    shapes: dict[str, Shape] = {"q": (robot.nq,), "v": (robot.nv,), "dt": ()}
+
+    def explain(q: Array, v: Array, dt: Array) -> None:
+        rows = np.broadcast_arrays(*(x.reshape(-1, x.shape[-1]) for x in (q, v)))
+        for k, (x, y) in enumerate(zip(*rows, strict=True)):
+            robot.integrate(x, y, float(np.broadcast_to(dt.reshape(-1), len(rows[0]))[k]))
+
+    calls = {
+        "evaluate": position_derivatives.stepped,
+        "push": position_derivatives.stepped_pushforward,
+        "pull": position_derivatives.stepped_pullback,
+    }
+    return _of_positions(robot, "integrate", shapes, {"q": (robot.nq,)}, calls, explain)
+
+
+def _difference(robot: Robot) -> ArrayFunction:
+    """The velocity that leads from q0 to q1 in unit time."""
+    shapes: dict[str, Shape] = {"q0": (robot.nq,), "q1": (robot.nq,)}
+
+    def explain(q0: Array, q1: Array) -> None:
+        robot.check_closed(q0)
+        robot.check_closed(q1)
+        robot.difference(q0, q1)
+
+    calls = {
+        "evaluate": position_derivatives.difference,
+        "push": position_derivatives.difference_pushforward,
+        "pull": position_derivatives.difference_pullback,
+    }
+    return _of_positions(robot, "difference", shapes, {"v": (robot.nv,)}, calls, explain)
+
+
+def _of_positions(
+    robot: Robot,
+    name: str,
+    inputs: dict[str, Shape],
+    outputs: dict[str, Shape],
+    calls: Mapping[str, Callable[..., dict[str, Array]]],
+    explain: Callable[..., None],
+) -> ArrayFunction:
+    more = {
+        "evaluate": {},
+        "push": {f"d{k}": x for k, x in inputs.items()},
+        "pull": {f"bar_{k}": x for k, x in outputs.items()},
+    }
+
+    def maker(kind: str) -> Callable[[], Computed]:
+        sizes = {k: math.prod(x) for k, x in (inputs | more[kind]).items()}
+        call = Traced(partial(calls[kind], robot.tree), sizes) if kind != "evaluate" else partial(calls[kind], robot.tree)
+        return lambda: robot.kernels.make(f"{name}_array_{kind}", call, sizes)
+
+    makers = {kind: maker(kind) for kind in calls}
+    return ArrayFunction(name, inputs, outputs, makers, robot.state_faults, 2, explain)
+
+
+POSITION_FUNCTIONS: dict[str, Callable[[Robot], ArrayFunction]] = {"integrate": _integrate, "difference": _difference}
+"""Functions of configurations that are no quantities of the table."""

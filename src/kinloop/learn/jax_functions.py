@@ -1,0 +1,88 @@
+"""Quantities of a robot as functions of JAX arrays; users import them as `kinloop.jax`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from kinloop.algorithms.constrained.motion_constraints import Constraints
+from kinloop.constrained_motion import CONFLICT
+from kinloop.errors import MethodError, ShapeError
+from kinloop.learn.array_functions import ArrayFunction, array_function
+from kinloop.learn.jax_primitives import EVALUATE
+from kinloop.robot import Robot
+
+
+def function(
+    robot: Robot,
+    quantity: str,
+    *,
+    method: str | None = None,
+    frames: Sequence[str] = (),
+    constraints: Constraints = (),
+    axes: str = "body",
+    f_ext: bool = False,
+) -> Callable[..., Any]:
+    """A quantity of a robot, or "integrate" or "difference", as a function of JAX arrays.
+
+    It takes the inputs of the quantity (q, v, tau, ...), then f_ext (..., bodies, 6) if asked for, and works under jit,
+    vmap, grad, jvp, lax.scan and what is made of these. Leading axes broadcast. The options are those of
+    `Robot.compute`. Derivatives with respect to q are along closed motions and have as many entries as q:
+    docs/learning.md. Rows whose q is no closed, regular configuration, or not finite, are nan.
+    """
+    made = array_function(robot, quantity, method, frames, constraints, axes, f_ext)
+    names = [name for name in made.inputs if name not in made.fixed]
+
+    def call(*inputs: Any) -> Any:
+        if len(inputs) != len(names):
+            raise MethodError(f"{quantity} takes {', '.join(names)}; received {len(inputs)} arrays")
+        return evaluated(made, inputs)
+
+    call.__name__ = call.__qualname__ = quantity
+    call.__doc__ = f"{quantity}({', '.join(names)}) of {robot.name!r}"
+    kind = inspect.Parameter.POSITIONAL_ONLY
+    call.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in names])  # type: ignore[attr-defined]
+    return jax.jit(call)
+
+
+def evaluated(made: ArrayFunction, inputs: Sequence[Any]) -> Any:
+    """The outputs of an array function for inputs whose leading axes broadcast: one array, or a tuple."""
+    arrays = [jnp.asarray(x) for x in inputs]
+    dtype = jnp.result_type(jnp.float32, *arrays)
+    if not jnp.issubdtype(dtype, jnp.floating):
+        raise ShapeError(f"inputs of {made.name} must be real numbers, received {dtype}")
+    leads, flat = [], []
+    named = [name for name in made.inputs if name not in made.fixed]
+    for name, x in zip(named, arrays, strict=True):
+        shape = made.inputs[name]
+        lead = x.shape[: x.ndim - len(shape)]
+        if x.ndim < len(shape) or x.shape[x.ndim - len(shape) :] != shape:
+            wanted = ", ".join(["...", *map(str, shape)])
+            raise ShapeError(f"{name} must have shape ({wanted}), received {x.shape}")
+        leads.append(lead)
+        flat.append(x.astype(dtype).reshape(*lead, -1))
+    lead = jnp.broadcast_shapes(*leads)
+    given = [x if x.ndim == 1 else jnp.broadcast_to(x, (*lead, x.shape[-1])) for x in flat]
+    given += [jnp.asarray(x, dtype) for x in made.fixed.values()]
+    found = EVALUATE.bind(*given, function=made)
+    results = [x.reshape(*lead, *shape) for x, shape in zip(found, made.outputs.values(), strict=True)]
+    shown = _meaningful(made, dict(zip(made.outputs, results, strict=True)))
+    return shown[0] if len(shown) == 1 else tuple(shown)
+
+
+def _meaningful(made: ArrayFunction, results: dict[str, Any]) -> list[Any]:
+    """Outputs that are handed over, nan where constraints conflict or lost rows."""
+    shown = [results[name] for name in made.shown]
+    if not made.hidden:
+        return shown
+    largest = max_abs(shown[0]) if made.name == "constrained_dynamics" else 0.0
+    bad = ~(max_abs(results["residual"]) <= CONFLICT * (1.0 + largest)) | (results["deficient"] > 0.5)
+    return [jnp.where(jnp.expand_dims(bad, range(bad.ndim, x.ndim)), jnp.nan, x) for x in shown]
+
+
+def max_abs(x: Any) -> Any:
+    return jnp.max(jnp.abs(x), axis=-1, initial=0.0)
