@@ -12,7 +12,8 @@ from kinloop.algorithms.constrained.motion_constraints import all_numbers
 from kinloop.algorithms.quantities import QUANTITIES
 from kinloop.algorithms.requests import Request, input_size
 from kinloop.clusters import ClusterTree
-from kinloop.errors import MethodError, NonFiniteInput, ShapeError, unknown
+from kinloop.errors import KinloopError, MethodError, NonFiniteInput, ShapeError, unknown
+from kinloop.foreign_arrays import read_array
 from kinloop.scalar import Array
 
 if TYPE_CHECKING:
@@ -159,10 +160,12 @@ def _real(name: str, x: ArrayLike, shape: str) -> Array:
         return x
     kind = type(x).__name__
     try:
-        given = np.asarray(x)
+        given = read_array(name, x)
         if given.dtype.kind in "biufO":
             return np.asarray(given, dtype=float)
         kind = str(given.dtype) if given.dtype.kind == "c" else kind
+    except KinloopError:
+        raise
     except (TypeError, ValueError):
         pass
     raise ShapeError(f"{name} must be real numbers of shape {shape}, received {kind}")

@@ -47,6 +47,7 @@ SPARES = 2
 """Arrays that a guarded builtin for one state keeps of every output: a program that takes the next result while it has
 the last one in hand leaves one of two free."""
 
+
 class Frame(enum.IntEnum):
     """XLA's call frame of foreign functions, version 0.3 (xla/ffi/api/c_api.h): offsets in bytes, then values.
 

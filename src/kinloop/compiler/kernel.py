@@ -177,10 +177,8 @@ class Kernel:
         guard = Guard(limits, judges, judged, shapes, hidden, as_row)
         return guarded(self._core.code(rows), guard, other, self._core.work if rows else 0)
 
-    def xla_handler(
-        self, rows: bool, single: bool = False, judge: Kernel | None = None, judged: int = 0
-    ) -> XlaHandler:
-        """This kernel as a handler of XLA's foreign functions, for one state or for `rows`, of `single` precision or not.
+    def xla_handler(self, rows: bool, single: bool = False, judge: Kernel | None = None, judged: int = 0) -> XlaHandler:
+        """This kernel as a foreign function of XLA's, for one state or for `rows`, of `single` precision or not.
 
         Where one of the first `judged` outputs of the kernel `judge` is above 1 for the first input, outputs are nan.
         """

@@ -25,6 +25,7 @@ from kinloop.scalar import Array
 from kinloop.sim.linearization.traced import Traced
 
 Shape = tuple[int, ...]
+Calls = Mapping[str, Callable[..., dict[str, Array]]]
 HIDDEN = ("residual", "deficient")
 """Outputs that say whether others mean something, which are not handed over."""
 
@@ -155,7 +156,8 @@ def _explain(robot: Robot, asked: Request, f_ext: bool, constraints: Constraints
     given = inputs[: len(QUANTITIES[asked.quantity].inputs)]
     wrenches = inputs[len(given)].reshape(*inputs[len(given)].shape[:-1], -1, 6) if f_ext else None
     if asked.quantity == "constrained_dynamics":
-        robot.constrained_dynamics(*given, constraints, asked.method, wrenches)
+        q, v, tau = given
+        robot.constrained_dynamics(q, v, tau, constraints, asked.method, wrenches)
         return
     options: dict[str, Any] = {"frames": asked.frames, "constraints": constraints, "axes": asked.axes}
     robot.compute(asked.quantity, *given, method=asked.method, f_ext=wrenches, **options)
@@ -170,7 +172,7 @@ def _integrate(robot: Robot) -> ArrayFunction:
         for k, (x, y) in enumerate(zip(*rows, strict=True)):
             robot.integrate(x, y, float(np.broadcast_to(dt.reshape(-1), len(rows[0]))[k]))
 
-    calls = {
+    calls: Calls = {
         "evaluate": position_derivatives.stepped,
         "push": position_derivatives.stepped_pushforward,
         "pull": position_derivatives.stepped_pullback,
@@ -187,7 +189,7 @@ def _difference(robot: Robot) -> ArrayFunction:
         robot.check_closed(q1)
         robot.difference(q0, q1)
 
-    calls = {
+    calls: Calls = {
         "evaluate": position_derivatives.difference,
         "push": position_derivatives.difference_pushforward,
         "pull": position_derivatives.difference_pullback,
@@ -200,7 +202,7 @@ def _of_positions(
     name: str,
     inputs: dict[str, Shape],
     outputs: dict[str, Shape],
-    calls: Mapping[str, Callable[..., dict[str, Array]]],
+    calls: Calls,
     explain: Callable[..., None],
 ) -> ArrayFunction:
     more = {
@@ -211,7 +213,8 @@ def _of_positions(
 
     def maker(kind: str) -> Callable[[], Computed]:
         sizes = {k: math.prod(x) for k, x in (inputs | more[kind]).items()}
-        call = Traced(partial(calls[kind], robot.tree), sizes) if kind != "evaluate" else partial(calls[kind], robot.tree)
+        call = partial(calls[kind], robot.tree)
+        call = call if kind == "evaluate" else Traced(call, sizes)
         return lambda: robot.kernels.make(f"{name}_array_{kind}", call, sizes)
 
     makers = {kind: maker(kind) for kind in calls}

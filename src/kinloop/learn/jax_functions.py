@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +14,9 @@ from kinloop.constrained_motion import CONFLICT
 from kinloop.errors import MethodError, ShapeError
 from kinloop.learn.array_functions import ArrayFunction, array_function
 from kinloop.learn.jax_primitives import EVALUATE
+from kinloop.learn.simulated import rollout_function, step_function
 from kinloop.robot import Robot
+from kinloop.sim.simulator import Simulator
 
 
 def function(
@@ -32,21 +34,50 @@ def function(
     It takes the inputs of the quantity (q, v, tau, ...), then f_ext (..., bodies, 6) if asked for, and works under jit,
     vmap, grad, jvp, lax.scan and what is made of these. Leading axes broadcast. The options are those of
     `Robot.compute`. Derivatives with respect to q are along closed motions and have as many entries as q:
-    docs/learning.md. Rows whose q is no closed, regular configuration, or not finite, are nan.
+    docs/jax-and-torch.md. Rows whose q is no closed, regular configuration, or not finite, are nan.
     """
     made = array_function(robot, quantity, method, frames, constraints, axes, f_ext)
     names = [name for name in made.inputs if name not in made.fixed]
+    return _compiled(quantity, names, robot, lambda *inputs: evaluated(made, inputs))
 
-    def call(*inputs: Any) -> Any:
-        if len(inputs) != len(names):
-            raise MethodError(f"{quantity} takes {', '.join(names)}; received {len(inputs)} arrays")
-        return evaluated(made, inputs)
 
-    call.__name__ = call.__qualname__ = quantity
-    call.__doc__ = f"{quantity}({', '.join(names)}) of {robot.name!r}"
-    kind = inspect.Parameter.POSITIONAL_ONLY
-    call.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in names])  # type: ignore[attr-defined]
-    return jax.jit(call)
+def step(sim: Simulator) -> Callable[..., Any]:
+    """The simulator's step from a state without memory: a function (q, v, u) -> (q, v) one dt later.
+
+    Derivatives are those of `Simulator.linearize`, contact included. A row that cannot take the step whole is nan.
+    """
+    made = step_function(sim)
+    return _compiled("step", [*made.inputs], sim.robot, lambda *inputs: evaluated(made, inputs))
+
+
+def rollout(sim: Simulator) -> Callable[..., Any]:
+    """Many such steps: a function (q0, v0, controls (..., T, nu)) -> (q (..., T, nq), v (..., T, nv)) after each.
+
+    Derivatives are those of `Simulator.rollout_gradient`: states are kept on the way, slopes are made on the way back.
+    """
+    of_length = functools.cache(functools.partial(rollout_function, sim))
+
+    def call(q0: Any, v0: Any, controls: Any) -> Any:
+        shape = jnp.shape(controls)
+        if len(shape) < 2 or shape[-1] != sim.nu:
+            raise ShapeError(f"controls must have shape (..., T, {sim.nu}), received {shape}")
+        return evaluated(of_length(shape[-2]), (q0, v0, controls))
+
+    return _compiled("rollout", ["q0", "v0", "controls"], sim.robot, call)
+
+
+def _compiled(name: str, inputs: Sequence[str], robot: Robot, evaluate: Callable[..., Any]) -> Callable[..., Any]:
+    """A function by its name, with named inputs, under `jit`."""
+
+    def call(*given: Any) -> Any:
+        if len(given) != len(inputs):
+            raise MethodError(f"{name} takes {', '.join(inputs)}; received {len(given)} arrays")
+        return evaluate(*given)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"{name}({', '.join(inputs)}) of {robot.name!r}"
+    compiled: Callable[..., Any] = jax.jit(call)
+    return compiled
 
 
 def evaluated(made: ArrayFunction, inputs: Sequence[Any]) -> Any:

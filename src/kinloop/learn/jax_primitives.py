@@ -6,8 +6,8 @@
     change       the change of bar_x along dx
 
 So `jvp`, `grad`, `vjp`, `linearize`, `jacfwd`, `jacrev` and `hessian` (forward over reverse) work, and all of them
-under `vmap`, which makes rows of a batch for one native call. Arrays are vectors (n,), or (..., n) with the same leading
-axes: what has none is shared by all rows.
+under `vmap`, which makes rows of a batch for one native call. Arrays are vectors (n,), or (..., n) with the same
+leading axes: what has none is shared by all rows.
 """
 
 from __future__ import annotations
@@ -107,7 +107,8 @@ def _primitive(kind: str) -> Primitive:
 def _spread(arrays: Sequence[Any], axes: Sequence[Any]) -> list[Any]:
     """Arrays with the axis of `vmap` in front; what all rows share stays as it is."""
     size = next(x.shape[axis] for x, axis in zip(arrays, axes, strict=True) if axis is not None)
-    inner = max((x.shape[:-1] if axis is None else _without(x.shape, axis)[:-1] for x, axis in zip(arrays, axes)), key=len)
+    shapes = [x.shape if axis is None else _without(x.shape, axis) for x, axis in zip(arrays, axes, strict=True)]
+    inner = max((shape[:-1] for shape in shapes), key=len)
     out = []
     for x, axis in zip(arrays, axes, strict=True):
         if axis is None:
@@ -115,8 +116,8 @@ def _spread(arrays: Sequence[Any], axes: Sequence[Any]) -> list[Any]:
         else:
             front = jnp.moveaxis(x, axis, 0)
             if front.ndim < len(inner) + 2:
-                front = jnp.broadcast_to(jnp.expand_dims(front, range(1, 1 + len(inner))), (size, *inner, front.shape[-1]))
-            out.append(front)
+                front = jnp.expand_dims(front, range(1, 1 + len(inner)))
+            out.append(jnp.broadcast_to(front, (size, *inner, front.shape[-1])))
     return out
 
 

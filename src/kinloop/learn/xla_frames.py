@@ -42,7 +42,7 @@ def usable() -> bool:
     if wrong:
         warnings.warn(
             f"jax {jax.__version__} hands over arrays in a way that kinloop does not know ({wrong[:200]}); "
-            "kinloop.jax calls back into Python instead, which is right but slower; see docs/learning.md",
+            "kinloop.jax calls back into Python instead, which is right but slower; see docs/jax-and-torch.md",
             RuntimeWarning,
             stacklevel=2,
         )

@@ -243,14 +243,15 @@ def _share_out(w: Writer, h: Handler, rows: str, table: str) -> None:
     schedule = w.load("ptr", w.offset(api, Frame.SCHEDULE), 8)
     destroy = w.load("ptr", w.offset(api, Frame.DESTROY), 8)
     given = w.new("alloca [5 x i64], align 8")
-    words = (("i64", 40), ("ptr", "null"), ("ptr", context), ("ptr", "@task"), ("ptr", job))
+    words: list[tuple[str, Value]] = [("i64", 40), ("ptr", "null"), ("ptr", context), ("ptr", "@task"), ("ptr", job)]
     for k, (kind, value) in enumerate(words):
         w.store(kind, value, w.offset(given, k, "i64"), 8)
     refused = w.new("alloca [3 x i64], align 8")
     with w.count(1, h.threads):
         error = w.new(f"call ptr {schedule}(ptr {given})")
         with w.when(w.compare("ne", error, "null", "ptr")):
-            for k, (kind, value) in enumerate((("i64", 24), ("ptr", "null"), ("ptr", error))):
+            of_error: list[tuple[str, Value]] = [("i64", 24), ("ptr", "null"), ("ptr", error)]
+            for k, (kind, value) in enumerate(of_error):
                 w.store(kind, value, w.offset(refused, k, "i64"), 8)
             w.do(f"call void {destroy}(ptr {refused})")
             w.call("void", "release", f"ptr {job}")

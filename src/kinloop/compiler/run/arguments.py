@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from kinloop.compiler.signature import Signature
-from kinloop.errors import NonFiniteInput, ShapeError
+from kinloop.errors import KinloopError, NonFiniteInput, ShapeError
+from kinloop.foreign_arrays import read_array, shared_array
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,10 @@ def _input(signature: Signature, name: str, n: int, x: Any) -> np.ndarray:
     if type(x) is np.ndarray and x.dtype is signature.real and x.ndim and x.shape[-1] == n:
         return x  # the usual case, in little time
     try:
-        array = np.asarray(x)
-    except ValueError:
+        array = read_array(name, x)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, KinloopError):
+            raise
         array = np.empty(0, dtype=object)
     if array.dtype.kind not in "fiub":
         received = f"dtype {array.dtype}" if isinstance(x, np.ndarray) else f"{type(x).__name__} {str(x)[:40]!r}"
@@ -119,8 +122,9 @@ def _output(signature: Signature, name: str, batch: tuple[int, ...], x: Any) -> 
     if x is None:
         return np.empty(shape, signature.real)
     expected = f"a writeable {signature.dtype} array of shape {shape}"
-    if not isinstance(x, np.ndarray):
-        raise ShapeError(f"output {name!r} of kernel {signature} must be {expected}, received {type(x).__name__}")
+    given, x = x, x if isinstance(x, np.ndarray) else shared_array(name, x)
+    if x is None:
+        raise ShapeError(f"output {name!r} of kernel {signature} must be {expected}, received {type(given).__name__}")
     if x.shape != shape or x.dtype != signature.dtype or not x.flags.writeable:
         lock = "" if x.flags.writeable else ", read-only"
         raise ShapeError(
