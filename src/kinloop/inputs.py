@@ -69,7 +69,7 @@ def wrenches_by_body(f_ext: Mapping[str, ArrayLike], bodies: Sequence[str]) -> A
     for name, wrench in f_ext.items():
         if name not in places:
             raise unknown("body", name, places)
-        found[name] = x = np.asarray(wrench)
+        found[name] = x = read_array(f"f_ext of {name!r}", wrench)
         if x.shape[-1:] != (6,):
             raise ShapeError(f"f_ext of {name!r} must have shape (6,) or (..., 6), angular first, received {x.shape}")
     try:

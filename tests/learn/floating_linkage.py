@@ -12,5 +12,6 @@ def floating_linkage() -> kl.Robot:
     b.body("coupler", "crank", axis="z", at=(0.4, 0, 0), **bar)
     b.loop("pin", "coupler", "rocker", axis="z", at=(0.6, 0, 0), at_successor=(0.45, 0, 0))
     b.body("hand", "coupler", joint="spherical", at=(0.3, 0, 0), **bar)
+    b.frame("foot", "base", at=(0.0, 0.0, -0.3))
     b.independent = ["crank_joint"]
     return kl.Robot(b.mechanism())

@@ -1,5 +1,7 @@
 """kinloop.jax: values, derivatives and batches are the robot's own."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -176,6 +178,23 @@ def test_a_call_back_into_python_gives_the_same(robot, rows, monkeypatch):
     bar_v = jax.grad(lambda v: (fd(rows[0], v, rows[2]) @ weights).sum())(rows[1])
     _, _, expected, _ = robot.compile("forward_dynamics", derivative="vjp")(*rows, weights)
     assert relative(bar_v, expected) < 1e-13
+
+
+def test_large_batches_are_shared_by_threads_and_exact(robot, fd):
+    q, v = robot.random_state(0, size=6000)
+    tau = np.random.default_rng(1).normal(size=v.shape)
+    expected = robot.forward_dynamics(q, v, tau)
+
+    def call(_):
+        with jax.enable_x64(True):  # every thread has its own
+            return np.asarray(fd(q, v, tau))
+
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(call, range(12)))
+    assert all(np.array_equal(x, expected) for x in found)
+    q[5000, 8] += 0.3
+    bad = np.isnan(np.asarray(fd(*(np.asarray(x, dtype=np.float32) for x in (q, v, tau))))).all(axis=1)
+    assert np.flatnonzero(bad).tolist() == [5000]
 
 
 def test_frames_wrenches_and_constraints_are_options(robot, rows):

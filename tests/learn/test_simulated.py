@@ -124,3 +124,20 @@ def test_torch_takes_steps_and_rollouts(sim, start):
     assert all(relative(a, b.grad) < 1e-11 for a, b in zip(by_rollout, given, strict=True))
     with pytest.raises(ShapeError, match="controls must have shape"):
         rollout(q, v, u[0, 0])
+
+
+@pytest.mark.slow
+def test_contact_with_the_ground_counts(sim):
+    robot = sim.robot
+    standing = kl.Simulator(robot, dt=2e-3, ground=kl.sim.Plane(), contacts=["foot"])
+    f = step_function(standing)
+    q, v, u = robot.neutral()[None], np.zeros((1, robot.nv)), np.zeros((1, standing.nu))
+    q[0, 2], v[0, 3:6] = 0.3, (0.4, 0.0, -0.5)
+    after = standing.step(standing.state(q, v), u)
+    q1, v1 = f.evaluate.kernel(q, v, u)
+    assert relative(q1, after.q) < 1e-13 and relative(v1, standing.velocities(after)) < 1e-12
+    assert abs(v1[0, 5]) < 0.1  # it stopped falling
+    along = np.random.default_rng(6).normal(size=robot.nv)
+    ends = [f.evaluate.kernel(q, v + s * along, u)[1] for s in (1e-5, -1e-5)]
+    found = f.push.kernel(q, v, u, np.zeros_like(q), along[None], np.zeros_like(u))[1]
+    assert relative(found, (ends[0] - ends[1]) / 2e-5) < 1e-6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -95,7 +96,7 @@ def evaluated(made: ArrayFunction, inputs: Sequence[Any]) -> Any:
             wanted = ", ".join(["...", *map(str, shape)])
             raise ShapeError(f"{name} must have shape ({wanted}), received {x.shape}")
         leads.append(lead)
-        flat.append(x.astype(dtype).reshape(*lead, -1))
+        flat.append(x.astype(dtype).reshape(*lead, math.prod(shape)))
     lead = jnp.broadcast_shapes(*leads)
     given = [x if x.ndim == 1 else jnp.broadcast_to(x, (*lead, x.shape[-1])) for x in flat]
     given += [jnp.asarray(x, dtype) for x in made.fixed.values()]

@@ -172,7 +172,7 @@ class OnRows:
             found = self._call(*(np.ascontiguousarray(x[good]) for x in rows))
             for mine, x in zip(results, found, strict=True):
                 mine[good] = x.reshape(len(x), -1)
-        return tuple(x.reshape(*lead, -1) for x in results)
+        return tuple(x.reshape(*lead, n) for x, n in zip(results, self._sizes, strict=True))
 
 
 def step_function(sim: Simulator) -> ArrayFunction:

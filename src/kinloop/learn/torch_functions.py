@@ -93,7 +93,8 @@ class Function:
         given = [x if x.ndim == 1 else x.expand(*lead, x.shape[-1]) for x in flat]
         given += [torch.as_tensor(x) for x in made.fixed.values()]
         dtype = torch.float64 if any(x.dtype == torch.float64 for x in flat) else torch.float32
-        found = dict(zip(made.outputs, self._rules.value(*(x.to(dtype) for x in given)), strict=True))
+        value = self._rules.compiled if torch.compiler.is_compiling() else self._rules.value
+        found = dict(zip(made.outputs, value(*(x.to(dtype) for x in given)), strict=True))
         shown = [found[name].reshape(*lead, *made.outputs[name]) for name in made.shown]
         return shown[0] if len(shown) == 1 else tuple(shown)
 
@@ -102,15 +103,22 @@ class Rules:
     """The operators of an array function, and the rules by which PyTorch differentiates and batches each of them.
 
     `value` is the function, `gradient` that of its weighted outputs, `change` its change along a change of the inputs,
-    `turn` the change of the gradient. The last three are linear in what follows the inputs of the function.
+    `turn` the change of the gradient. The last three are linear in what follows the inputs of the function. `compiled`
+    is `value` with a rule for the backward pass alone, which is what `torch.compile` can see through.
     """
 
     def __init__(self, made: ArrayFunction) -> None:
         self._made, self._held = made, len(made.inputs)
-        self.value = _differentiable(Operator(made, made.evaluate), self._value_backward, self._value_jvp)
-        self.gradient = _differentiable(Operator(made, made.pull), self._gradient_backward, self._gradient_jvp)
+        self.compiled = Operator(made, made.evaluate)
+        self.value = _differentiable(self.compiled, self._value_backward, self._value_jvp)
+        self._gradient = Operator(made, made.pull)
+        self.gradient = _differentiable(self._gradient, self._gradient_backward, self._gradient_jvp)
         self.change = _differentiable(Operator(made, made.push), self._change_backward, self._change_jvp)
         self._turn = Operator(made, made.change) if made.change else None
+        self.compiled.operator.register_autograd(self._compiled_backward, setup_context=_keep_inputs)
+
+    def _compiled_backward(self, ctx: Any, *weights: Any) -> tuple[Any, ...]:
+        return tuple(_summed(self._gradient(*ctx.saved_tensors, *weights), ctx.saved_tensors))
 
     def _value_backward(self, inputs: Sequence[Any], weights: Sequence[Any]) -> Sequence[Any]:
         return _summed(self.gradient(*inputs, *weights), inputs)
@@ -149,7 +157,7 @@ Rule = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
 def _differentiable(operator: Operator, of_backward: Rule, of_jvp: Rule) -> Callable[..., tuple[Any, ...]]:
     """An operator as a function with rules: both are given the inputs, then weights of outputs, or directions."""
 
-    class Differentiable(torch.autograd.Function):
+    class Differentiable(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
         def forward(*inputs: Any) -> tuple[Any, ...]:
             return operator(*inputs)
@@ -174,6 +182,10 @@ def _differentiable(operator: Operator, of_backward: Rule, of_jvp: Rule) -> Call
 
     apply: Callable[..., tuple[Any, ...]] = Differentiable.apply
     return apply
+
+
+def _keep_inputs(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(*inputs)
 
 
 def _summed(found: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:

@@ -56,16 +56,17 @@ def _probe() -> Probe:
 
 
 class Probe:
-    """A handler in Python that looks at one call frame."""
+    """A handler in Python that looks at one call frame; `target` is its name."""
 
-    def __init__(self) -> None:
+    def __init__(self, target: str = PROBE) -> None:
+        self.target = target
         self.given, self.seen = np.arange(6, dtype=np.float32).reshape(_SHAPE), list[str]()
         self.handler: Any = _HANDLER(self._look)
 
     def wrong(self) -> str:
         """What is different from what handlers know; '' if nothing is."""
-        jax.ffi.register_ffi_target(PROBE, jax.ffi.pycapsule(self.handler), platform="cpu")
-        call = jax.ffi.ffi_call(PROBE, jax.ShapeDtypeStruct(_SHAPE, np.float32))
+        jax.ffi.register_ffi_target(self.target, jax.ffi.pycapsule(self.handler), platform="cpu")
+        call = jax.ffi.ffi_call(self.target, jax.ShapeDtypeStruct(_SHAPE, np.float32))
         with jax.default_device(jax.devices("cpu")[0]):
             answer = np.asarray(jax.jit(call)(self.given))
         if not self.seen:
