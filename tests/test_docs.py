@@ -206,19 +206,3 @@ def test_words_that_were_given_up_do_not_come_back():
             parts = name.lower().strip("_").split("_")
             found += [f"{path.name}:{line}: {name}, say {NAMES_GIVEN_UP[x]}" for x in parts if x in NAMES_GIVEN_UP]
     assert not found, "\n".join(found)
-
-
-def test_jax_and_torch_are_called_as_described():
-    jax, torch = pytest.importorskip("jax"), pytest.importorskip("torch")
-    robot = kl.robots.load("four_bar")
-    Q, V = robot.random_state(0, size=3)
-    T = np.ones_like(V)
-    names = {"robot": robot, "kl": kl, "Q": Q, "V": V, "T": T, "q": Q[0], "v": V[0], "tau": T[0], "u": T[0]}
-    names |= {"taus": np.ones((4, robot.nv)), "controls": np.ones((4, robot.nv))}
-    first, second, third = python_blocks("docs/jax-and-torch.md")
-    with jax.enable_x64(True):
-        exec(first, names)
-        exec(third, names)
-        assert names["gradient"].shape == names["slope"].shape == (4, 1) and names["A"].shape == V.shape
-    exec(second, names)
-    assert all(torch.isfinite(names[x].grad).all() for x in ("q", "v", "tau"))

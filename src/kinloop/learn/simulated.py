@@ -37,6 +37,8 @@ class Simulated:
             raise MethodError(f"the {sim.integrator} integrator has no single step; use semi_implicit or rk4")
         if sim.engine.system.clock:
             raise MethodError("forces of this simulator depend on time, and a step is told none; leave them out")
+        if sim.engine.system.open.inputs:
+            raise MethodError("this simulator has open numbers, and a step is told none; leave open=[...] out")
         self.sim, self.robot = sim, sim.robot
 
     @cached_property

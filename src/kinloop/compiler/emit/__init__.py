@@ -30,6 +30,7 @@ How it is reached:
 - `iteration_loop`: many steps of each row;
 - `builtin_wrapper`, `argument_checks`, `call_keywords`: the C function of a CPython builtin, its checks of ndarrays,
   and the keywords it reads;
+- `xla_handler`: the C function of a foreign function of XLA's, which JAX calls;
 - `guarded_call`, `number_checks`: the C function of a builtin that computes only what is beyond doubt, and its checks
   of numbers;
 - `spare_arrays`: results that nobody has any more, which serve again.
