@@ -71,9 +71,9 @@ def test_a_trace_can_import_nothing_that_its_key_does_not_cover():
 
 
 FRONT = (
-    "foreign_arrays.py", "inputs.py", "interpreted.py", "kernels.py", "states.py", "doors.py", "front_door.py", "configurations.py",
-    "random_states.py", "constrained_motion.py", "robot_structure.py", "robot_kinematics.py", "robot_derivatives.py",
-    "robot.py",
+    "foreign_arrays.py", "inputs.py", "interpreted.py", "kernels.py", "states.py", "doors.py", "front_door.py",
+    "configurations.py", "random_states.py", "constrained_motion.py", "robot_structure.py", "robot_kinematics.py",
+    "robot_derivatives.py", "robot.py",
 )  # fmt: skip
 """The front door: the simulator asks it for kernels and states, and never from within a trace (see below)."""
 
