@@ -41,7 +41,7 @@ class Hopping(Task):
     Two servos drive the thigh and the parallelogram. `rise` is the range of heights [m] above where the leg stands.
     """
 
-    hold, limit = 10, 300
+    hold, limit = 20, 300
     memory = {"rise": 1}
 
     def __init__(
@@ -52,7 +52,7 @@ class Hopping(Task):
         self.rise, self.vary, self.latency = rise, dict(vary or {}), latency
         motors = [Motor(j, "position", kp=4.0, kd=0.04, limit=2.0) for j in (HIP, KNEE)]
         foot = ContactPoint("end-effector")
-        self.sim = Simulator(robot, 1e-3, ground=Plane(0.9), contacts=[foot], motors=motors, open=list(self.vary))
+        self.sim = Simulator(robot, 5e-4, ground=Plane(0.9), contacts=[foot], motors=motors, open=list(self.vary))
         q = robot.neutral()
         for joint, angle in BENT.items():
             q[robot.q_index(joint)] = angle
