@@ -173,11 +173,14 @@ if __name__ == "__main__":
     options.add_argument("--quick", action="store_true", help="a few updates of a few environments")
     options.add_argument("--page", default="walk.html")
     options.add_argument("--policy", default="walk.pt")
+    options.add_argument("--curve", default="", help="a file for the mean reward of every update, .csv")
     given = options.parse_args()
     if given.threads:
         torch.set_num_threads(given.threads)
     many = (3, 64) if given.quick else (given.updates, given.envs)
-    learned, _ = train(given.seed, many[0], many[1], given.threads)
+    learned, history = train(given.seed, many[0], many[1], given.threads)
+    if given.curve:
+        np.savetxt(given.curve, history, delimiter=",", header="actions,seconds,reward,falls", comments="", fmt="%.6g")
     if not given.quick:
         show(learned, given.page)
         torch.save(learned.state_dict(), given.policy)

@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("mujoco")
 pytest.importorskip("gymnasium")
 
-from benchmarks.learning import MuJoCoVectorEnv, Walk  # noqa: E402
-from kinloop.learn.tasks.legged_machine import go1  # noqa: E402
-from kinloop.learn.vector_env import KinloopVectorEnv  # noqa: E402
+from benchmarks.learning import MuJoCoVectorEnv, Walk
+from kinloop.learn.tasks.legged_machine import go1
+from kinloop.learn.vector_env import KinloopVectorEnv
 
 SCENE = Path(__file__).resolve().parents[3] / "shared" / "models" / "menagerie" / "unitree_go1" / "scene.xml"
 
