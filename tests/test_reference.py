@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import re
 from pathlib import Path
@@ -18,6 +19,7 @@ PAGES = {page.name: page.read_text(encoding="utf-8") for page in REFERENCE.glob(
 EVERYTHING = "\n".join(PAGES.values())
 CODE = "\n".join(block for _, _, block in FENCE.findall(EVERYTHING))
 MODULES = ["kinloop.sim", "kinloop.control", "kinloop.io", "kinloop.io.convert", "kinloop.robots", "kinloop.viewer"]
+MODULES += ["kinloop.learn.environments"] if importlib.util.find_spec("gymnasium") else []
 INNER = {"batch", "careful_step", "fitting", "linearizer", "maker", "sensed_shapes", "velocities"}
 """What rollouts and controllers of the package use of a simulator, and users need not."""
 
