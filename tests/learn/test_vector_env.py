@@ -10,9 +10,10 @@ from kinloop.errors import MethodError, NonFiniteInput, ShapeError
 
 gymnasium = pytest.importorskip("gymnasium")
 
-from gymnasium.vector import AutoresetMode  # noqa: E402
+from gymnasium.vector import AutoresetMode, SyncVectorEnv  # noqa: E402
 from gymnasium.wrappers.vector import RecordEpisodeStatistics  # noqa: E402
 
+from kinloop.learn.single_env import KinloopEnv  # noqa: E402
 from kinloop.learn.vector_env import KinloopVectorEnv  # noqa: E402
 from tests.learn.small_tasks import Balancing, Turning, cart  # noqa: E402
 
@@ -58,6 +59,25 @@ def test_a_row_does_not_depend_on_the_rows_beside_it(task):
     for u in actions:
         a, b = many.step(u), few.step(u[3:5])
         assert all(np.array_equal(x[3:5], y) for x, y in zip(a[:4], b[:4], strict=True))
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode)[:2])
+def test_it_does_what_gymnasiums_own_vector_environment_does(task, mode):
+    """Gymnasium's vector of single environments is the witness: the same numbers, ends and last observations."""
+    ours = KinloopVectorEnv(task, 3, autoreset=mode)
+    theirs = SyncVectorEnv([lambda: KinloopEnv(task)] * 3, autoreset_mode=mode)
+    assert np.array_equal(ours.reset(seed=20)[0], theirs.reset(seed=20)[0])
+    rng, ends = np.random.default_rng(2), 0
+    for _ in range(60):
+        action = rng.uniform(-1, 1, (3, 1))
+        a, b = ours.step(action), theirs.step(action)
+        assert all(np.array_equal(x, y) for x, y in zip(a[:4], b[:4], strict=True))
+        ends += int(np.sum(a[2] | a[3]))
+        if "final_obs" in b[4]:
+            over = b[4]["_final_obs"]
+            assert np.array_equal(a[4]["_final_obs"], over)
+            assert np.array_equal(a[4]["final_obs"][over], np.stack(b[4]["final_obs"][over]))
+    assert ends > 3
 
 
 def test_spaces_types_and_metadata_are_gymnasiums(task):

@@ -116,11 +116,12 @@ class KinloopVectorEnv(gymnasium.vector.VectorEnv):
             raise MethodError(
                 f"environment {int(np.argmax(anew))} has ended; call reset with a reset_mask for it first"
             )
+        waiting = rows.carried[anew, :STREAM]  # rows that begin anew draw nothing for the action that is not theirs
         seen, reward, ended, cut, diverged = rows.act(self._actions(actions))
         info: dict[str, Any] = {"diverged": diverged}
         if mode == AutoresetMode.NEXT_STEP and anew.any():
             reward[anew], ended[anew], cut[anew], diverged[anew] = 0.0, False, False, False
-            self._begin(np.flatnonzero(anew), seen)
+            self._begin(np.flatnonzero(anew), seen, waiting)
         over = ended | cut
         if mode == AutoresetMode.SAME_STEP and over.any():
             info |= {"final_obs": self._handed(seen.copy()), "_final_obs": over, "final_info": {"diverged": diverged}}
@@ -129,9 +130,9 @@ class KinloopVectorEnv(gymnasium.vector.VectorEnv):
         self._over = over if mode != AutoresetMode.SAME_STEP else self._over
         return self._handed(seen), self._handed(reward), self._flags(ended), self._flags(cut), info
 
-    def _begin(self, which: Array, seen: Array) -> None:
-        """Let some environments begin anew; what is seen of them is written into `seen`."""
-        self.rows.begin(which)
+    def _begin(self, which: Array, seen: Array, streams: Array | None = None) -> None:
+        """Let some environments begin anew, with streams or their own; what is seen is written into `seen`."""
+        self.rows.begin(which, streams)
         seen[which] = self.rows.observations(which)
 
     def _actions(self, actions: ArrayLike) -> Array:
