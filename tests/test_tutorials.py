@@ -13,7 +13,11 @@ from tools import make_tutorials as tutorials
 REPOSITORY = Path(__file__).resolve().parents[1]
 SLOW: set[str] = set()
 """Tutorials that take more than a few seconds: `pytest -m slow tests/test_tutorials.py`."""
-NEEDS = {"12_from_elsewhere": ("pinocchio", "mujoco")}
+NEEDS = {
+    "09_whole_body_control": ("qpsolvers", "daqp"),
+    "10_environments_and_a_learner": ("gymnasium",),
+    "12_from_elsewhere": ("pinocchio", "mujoco"),
+}
 
 
 def stored(name: str) -> list[dict]:

@@ -102,4 +102,4 @@ right.set(xlabel="t [s]", ylabel="torques of the left leg [N m]")
 right.legend(fontsize=6)
 
 # %% [markdown]
-# Next: [your own joint, loop and algorithm](11_your_own.md).
+# Next: [thousands of environments and a learner](10_environments_and_a_learner.md).

@@ -155,3 +155,27 @@ def test_ground_of_a_row_is_the_height_field_of_its_numbers():
     assert field.key != HeightField(bumpy, numbers={"high": 0.3, "wide": 3.0}).key and hash(field) is not None
     with pytest.raises(KinloopError, match=r"number 'high' of the height"):
         HeightField(bumpy, numbers={"high": np.nan, "wide": 3.0})
+
+
+def linkage(mass: float) -> kl.Robot:
+    """A four-bar whose coupler has a mass; nothing touches."""
+    b = kl.Builder("linkage")
+    bar = {"com": (0.1, 0, 0), "inertia": (1e-3, 2e-3, 2e-3), "axis": "y"}
+    b.body("crank", mass=0.5, **bar)
+    b.body("coupler", "crank", at=(0.2, 0, 0), mass=mass, **bar)
+    b.body("rocker", at=(0.5, 0, 0), mass=0.5, **bar)
+    b.loop("pin", "coupler", "rocker", axis="y", at=(0.6, 0, 0), at_successor=(0.4, 0, 0))
+    b.independent = ["crank_joint"]
+    return b.build()
+
+
+def test_linkages_that_begin_with_what_their_motion_was_before_do_so_with_their_own_numbers():
+    masses = np.array([[0.5], [1.0], [3.0]])
+    q = linkage(1.0).close([-0.5, 0.3, -1.5])
+    opened = Simulator(linkage(1.0), 2e-3, open=["coupler.mass"])
+    run = opened.rollout(
+        np.tile(q, (ROWS, 1)), np.full((ROWS, 1), 2.0), [0.3], steps=50, numbers={"coupler.mass": masses}
+    )
+    for k, (mass,) in enumerate(masses):
+        alone = Simulator(linkage(mass), 2e-3).rollout(q, [2.0], [0.3], steps=50)
+        np.testing.assert_allclose(run.q[k, -1], alone.q[-1], rtol=0, atol=1e-12)

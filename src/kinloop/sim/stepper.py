@@ -48,7 +48,8 @@ PART = 1e-9
 class System:
     """What is simulated: a cluster tree in tangent frames, what drives and what stops it, and forces of users.
 
-    `sensed` names what steps give for sensors (`sensors.OF_STEPS`), `open` the numbers that every row has its own of.
+    `sensed` names what steps give for sensors (`sensors.OF_STEPS`), `open` the numbers that every row has its own of,
+    `numbers` are those of the row at hand, or symbols for them.
     """
 
     tree: ClusterTree
@@ -57,6 +58,7 @@ class System:
     outside: Outside = NOTHING
     sensed: tuple[str, ...] = ()
     open: OpenNumbers = NONE
+    numbers: tuple[Any, ...] = ()
 
     @cached_property
     def nu(self) -> int:
@@ -82,7 +84,7 @@ class System:
         if not numbers:
             return self
         tree, drive, contact = self.open.put(Parts(self.tree, self.drive, self.contact), numbers[0])
-        return replace(self, tree=tree, drive=drive, contact=contact)
+        return replace(self, tree=tree, drive=drive, contact=contact, numbers=tuple(numbers[0]))
 
     def touching(self, *searched: Array) -> System:
         """The system with contacts that a search found, if there is one."""

@@ -78,24 +78,26 @@ def starting_memory(
     rows, used = course(count)
     stages, none = len(rows), np.zeros(len(own))
     clock = [system.outside.t] * len(system.clock)
+    ends = 1 + size + system.nu  # where h, the state and the controls end in what a stage is given
 
     def body(carry: Array, given: Array) -> Array:
         """Carried are the rates, the last one first, how many were met, and the smallest nearness."""
         rates, stage, nearest = carry[:-2], carry[-2], carry[-1]
-        h, x, u = given[0], given[1 : 1 + size], given[1 + size : len(given) - len(clock)]
+        h, x, u = given[0], given[1 : 1 + size], given[1 + size : ends]
+        now = system.with_numbers(given[ends + len(clock) :]) if system.numbers else system
         for back in range(1, stages):  # the rate met so many evaluations before
             w = [row[k - back] if 0 <= k - back < len(row) else 0.0 for k, row in enumerate(rows)]
             x = x - (h * _at_stage(w, stage)) * rates[(back - 1) * each : (back - 1) * each + size]
         outside = system.outside
         if clock:
-            outside = outside.at(given[-1] - h * _at_stage([sum(row) for row in rows], stage))
-        dq, dqd = closed_rate(tree, system.drive, (x[:nq], x[nq:]), u, outside)
-        near = sc.minimum(nearest, nearness(tree, x[:nq]))
-        felt = [accelerated(tree, x[:nq], x[nq:], dqd)] if straight else []
+            outside = outside.at(given[ends] - h * _at_stage([sum(row) for row in rows], stage))
+        dq, dqd = closed_rate(now.tree, now.drive, (x[:nq], x[nq:]), u, outside)
+        near = sc.minimum(nearest, nearness(now.tree, x[:nq]))
+        felt = [accelerated(now.tree, x[:nq], x[nq:], dqd)] if straight else []
         return np.concatenate([dq, dqd, *felt, rates[:-each], np.array([stage + 1.0, near])])
 
     start = np.array([*np.zeros(stages * each), 0.0, 1.0])
-    end = sc.repeat(stages, body, start, np.array([h, *q, *qd, *u, *clock]))
+    end = sc.repeat(stages, body, start, np.array([h, *q, *qd, *u, *clock, *system.numbers]))
     met = [end[(stages - k) * each - len(qd) : (stages - k) * each][own] for k in used]
     lost = is_blind(end[-1], loop_speed(tree, qd), h)
     lost = sc.logical_or(lost, sc.logical_not(h * h * sc.squared(np.concatenate(met)) < MAX_SPEED**2))  # a nan too
