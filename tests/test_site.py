@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
@@ -75,3 +76,25 @@ def test_search_knows_every_page(site):
     pages = {page.relative_to(site).as_posix() for page in site.rglob("*.html")} - {"404.html"}
     assert {"" if page == "index.html" else page for page in pages} <= known | {""}
     assert any("four-bar" in entry["text"] for entry in index["docs"])
+
+
+@pytest.mark.slow
+def test_search_finds_what_is_typed(site, tmp_path):
+    """In a browser, from a server on this machine."""
+    browser = pytest.importorskip("viewer.browser")
+    if browser.find() is None:
+        pytest.skip("there is no Chromium")
+    command = [sys.executable, "-m", "http.server", "--bind", "127.0.0.1", "0"]
+    with subprocess.Popen(command, cwd=site, stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True,
+                          env=os.environ | {"PYTHONUNBUFFERED": "1"}) as server:  # fmt: skip
+        port = re.search(r"port (\d+)", server.stdout.readline())[1]
+        with browser.Browser(tmp_path) as page:
+            page.send("Page.navigate", url=f"http://127.0.0.1:{port}/index.html?q=four-bar")
+            found = "document.querySelector('.md-search-result').innerText"
+            for _ in range(40):
+                time.sleep(0.5)
+                text = page.send("Runtime.evaluate", expression=found)["result"].get("value") or ""
+                if "matching documents" in text:
+                    break
+        server.terminate()
+    assert "four-bar" in text and "matching documents" in text
