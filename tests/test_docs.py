@@ -66,6 +66,12 @@ def test_readme_is_short():
     assert len((REPOSITORY / "README.md").read_text(encoding="utf-8").splitlines()) < 120
 
 
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_of_a_page_outside_the_site_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)\s#]+)", (REPOSITORY / page).read_text(encoding="utf-8")):
+        assert re.match("https?:", target) or (REPOSITORY / target).exists(), f"{page} links to {target}"
+
+
 def test_a_joint_and_loops_made_as_described_move_exactly():
     robot = ran("docs/extending.md")["robot"]
     assert robot.nv == 4, "carriage and arm have 3 - 1, cam with pin and valve 1, crank and rocker 1"
