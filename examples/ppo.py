@@ -4,7 +4,7 @@
     python examples/ppo.py                       # trains until the return is reached, writes walk.html
     python examples/ppo.py --seed 1 --quick      # a few updates
 
-A policy and a value function, two small networks each, learn from 2048 environments that run side by side. Every
+A policy and a value function, two small networks each, learn from 1024 environments that run side by side. Every
 update takes 24 actions of each, estimates advantages [Schulman2016] and improves both by some passes over the samples
 with the clipped objective of [Schulman2017]. The length of the policy's steps follows the divergence of the policies.
 """
@@ -21,7 +21,7 @@ from kinloop.learn.tasks.walking_task import Walking
 from kinloop.learn.vector_env import KinloopVectorEnv
 from kinloop.viewer import record
 
-ENVS, HORIZON, PASSES, PARTS = 2048, 24, 4, 4
+ENVS, HORIZON, PASSES, PARTS = 1024, 24, 4, 4
 GAMMA, LAMBDA, CLIP, ENTROPY, KL_TARGET = 0.99, 0.95, 0.2, 0.003, 0.01
 REWARD_SCALE = 0.1  # keeps values, sums of about a hundred rewards, near one
 GOAL = 0.80
