@@ -36,15 +36,17 @@ CODE = [p for p in CODE if "tutorials/" not in p and FENCE.search((REPOSITORY / 
 """Pages with code. Tutorials are run by `test_tutorials.py`."""
 
 
+RUN_BELOW = ("README.md", "docs/extending.md", "docs/derivatives.md", "docs/reference/robot.md")
+"""Pages whose results other tests look at, here and in `test_reference.py`."""
+
+
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
     """What pages write is written here."""
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "page", [p for p in CODE if p not in ("README.md", "docs/extending.md", "docs/derivatives.md")]
-)
+@pytest.mark.parametrize("page", [p for p in CODE if p not in RUN_BELOW])
 def test_code_of_a_page_runs(page):
     assert list(run_blocks(page))
 
