@@ -23,9 +23,10 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 def site(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(REPOSITORY / "src")}
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
+    warned = [line for line in done.stderr.splitlines() if line.startswith(("WARNING", "ERROR"))]
+    assert done.returncode == 0 and not warned, "\n".join(warned) or done.stderr
     return folder
 
 

@@ -129,7 +129,7 @@ class JointSpring:
 
 @dataclass(frozen=True)
 class ExternalForce:
-    """A wrench [moment; force] [N m, N] on a body or frame, acting at its origin: six numbers, or a function of them.
+    """A wrench, moment then force [N m, N], at the origin of a body or frame: six numbers, or a function of them.
 
     The function takes a `ForceState` (time, positions, velocities, poses and twists of frames, controls `inputs`) and
     gives the six numbers. It is traced once: written with arrays, arithmetic and functions of `kinloop.scalar` (sin,
