@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from test_docs import FENCE, run_blocks
+from test_papers import resolve
 
 import kinloop as kl
 
@@ -74,21 +75,8 @@ def test_methods_of_the_simulator_are_entered():
 
 def test_what_the_reference_enters_exists():
     for path in re.findall(r"^::: ([\w.]+)$", EVERYTHING, re.MULTILINE):
-        if path.startswith(("kinloop.jax", "kinloop.torch")):
-            continue  # these need JAX and PyTorch; the strict build of the site finds them without
-        parts = path.split(".")
-        depth = next(n for n in range(len(parts), 0, -1) if importable(".".join(parts[:n])))
-        found = importlib.import_module(".".join(parts[:depth]))
-        for part in parts[depth:]:
-            found = getattr(found, part)
-
-
-def importable(module: str) -> bool:
-    try:
-        importlib.import_module(module)
-    except ImportError:
-        return False
-    return True
+        if not path.startswith(("kinloop.jax", "kinloop.torch")):  # the strict build finds these without the libraries
+            resolve(path)
 
 
 SHAPE = re.compile(r"^(\w+) = .*# (\((?:[^()]|\([^()]*\))*\))", re.MULTILINE)
