@@ -3,7 +3,7 @@
 import kinloop as kl
 
 
-def floating_linkage() -> kl.Robot:
+def floating_linkage(backend: str = "kernel") -> kl.Robot:
     bar = {"mass": 1.2, "com": (0.2, 0.02, 0.01), "inertia": (0.02, 0.03, 0.04)}
     b = kl.Builder("floating_linkage")
     b.body("base", joint="free", mass=3.0, com=(0.05, 0.0, 0.02), inertia=(0.1, 0.12, 0.15))
@@ -14,4 +14,4 @@ def floating_linkage() -> kl.Robot:
     b.body("hand", "coupler", joint="spherical", at=(0.3, 0, 0), **bar)
     b.frame("foot", "base", at=(0.0, 0.0, -0.3))
     b.independent = ["crank_joint"]
-    return kl.Robot(b.mechanism())
+    return kl.Robot(b.mechanism(), backend)

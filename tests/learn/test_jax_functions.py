@@ -197,6 +197,16 @@ def test_large_batches_are_shared_by_threads_and_exact(robot, fd):
     assert np.flatnonzero(bad).tolist() == [5000]
 
 
+def test_a_robot_without_kernels_gives_the_same(rows):
+    robot = floating_linkage("numpy")
+    q, v, tau = (x[0] for x in rows)
+    fd, integrate = kj.function(robot, "forward_dynamics"), kj.function(robot, "integrate")
+    assert relative(fd(q, v, tau), robot.forward_dynamics(q, v, tau)) < 1e-12
+    along = np.random.default_rng(2).normal(size=robot.nv)
+    _, moved = jax.jvp(lambda v: integrate(q, v, 0.1), (v,), (along,))
+    assert relative(moved, slope(lambda s: robot.integrate(q, v + s * along, 0.1))) < 1e-9
+
+
 def test_frames_wrenches_and_constraints_are_options(robot, rows):
     q, v, tau = (x[0] for x in rows)
     frame = robot.body_names[-1]

@@ -20,7 +20,7 @@ class Traced:
         """Its outputs by name."""
         if sc.is_symbolic(*given):
             return self._call(*given)
-        return dict(zip(self.function.outputs, self.function(*given), strict=True))
+        return self.function.named(*given)
 
     @cached_property
     def function(self) -> sc.Function:
