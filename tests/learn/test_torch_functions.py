@@ -76,6 +76,12 @@ def test_gradients_and_jacobians_of_functions_and_their_batches(robot, fd, rows)
     assert relative(many[1], D[1].sum(axis=0)) < 1e-12
 
 
+def test_gradients_of_many_weights_at_once(robot, fd, rows):
+    q, v, tau = tensors([x[1] for x in rows], requires_grad=True)
+    (found,) = torch.autograd.grad(fd(q, v, tau), v, torch.eye(robot.nv, dtype=torch.float64), is_grads_batched=True)
+    assert relative(found, robot.forward_dynamics_derivatives(*(x[1] for x in rows))[1]) < 1e-12
+
+
 def test_hessians_are_forward_over_reverse(robot, fd, rows):
     q, v, tau = tensors([x[0] for x in rows])
     H = torch.func.hessian(lambda v: fd(q, v, tau).sum())(v)

@@ -65,7 +65,7 @@ class ArrayFunction:
     `evaluate` is the function, `push` its change along a change of all inputs, `pull` the gradient of its weighted
     outputs, `change` the change of that gradient; None where there is none. The last `hidden` outputs are not handed
     over; `fixed` has inputs that are numbers known beforehand, by name. `explain` raises the error that says what is
-    wrong with inputs.
+    wrong with inputs, or gives the value where nothing is.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class ArrayFunction:
         makers: Mapping[str, Callable[[], Computed]],
         judge: Computed | None,
         judged: int,
-        explain: Callable[..., None],
+        explain: Callable[..., Any],
         fixed: Mapping[str, Array] | None = None,
     ) -> None:
         self.name, self.inputs, self.outputs, self.explain = name, dict(inputs), dict(outputs), explain
@@ -151,16 +151,16 @@ def array_function(
     return ArrayFunction(quantity, shapes, outputs, makers, robot.state_faults, judged, explain, numbers)
 
 
-def _explain(robot: Robot, asked: Request, f_ext: bool, constraints: Constraints, *inputs: Array) -> None:
-    """Raise what the front door says of inputs that mean nothing."""
+def _explain(robot: Robot, asked: Request, f_ext: bool, constraints: Constraints, *inputs: Array) -> Any:
+    """What the front door says of inputs: an error where they mean nothing."""
     given = inputs[: len(QUANTITIES[asked.quantity].inputs)]
     wrenches = inputs[len(given)].reshape(*inputs[len(given)].shape[:-1], -1, 6) if f_ext else None
     if asked.quantity == "constrained_dynamics":
         q, v, tau = given
-        robot.constrained_dynamics(q, v, tau, constraints, asked.method, wrenches)
-        return
+        return robot.constrained_dynamics(q, v, tau, constraints, asked.method, wrenches)
     options: dict[str, Any] = {"frames": asked.frames, "constraints": constraints, "axes": asked.axes}
-    robot.compute(asked.quantity, *given, method=asked.method, f_ext=wrenches, **options)
+    method = None if asked.method == next(iter(QUANTITIES[asked.quantity].methods)) else asked.method
+    return robot.compute(asked.quantity, *given, method=method, f_ext=wrenches, **options)
 
 
 def _integrate(robot: Robot) -> ArrayFunction:
