@@ -186,7 +186,8 @@ def _differentiable(operator: Operator, of_backward: Rule, of_jvp: Rule) -> Call
             found = Differentiable.apply(*_spread(inputs, axes, info.batch_size))
             return found, (0,) * len(found)
 
-    Differentiable.forward.__signature__ = inspect.signature(Differentiable.forward)  # else found out in every call
+    forward: Any = Differentiable.forward
+    forward.__signature__ = inspect.signature(forward)  # else it is found out in every call
     apply: Callable[..., tuple[Any, ...]] = Differentiable.apply
     return apply
 
