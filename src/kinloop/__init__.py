@@ -15,15 +15,16 @@ from kinloop.robot import Robot
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kinloop import control, io, robots, sim, viewer
+    from kinloop import control, io, robots, sim, sweeps, viewer
     from kinloop.io import convert
     from kinloop.sim import Simulator
+    from kinloop.sweeps import sweep
 
 __version__ = "0.1.0"
 __all__ = [
     "Body", "Builder", "Closure", "Frame", "Joint", "KinloopError", "LoopNotClosed", "Mechanism", "ModelError", "Point",
     "Robot", "Rows", "Simulator", "Weld",
-    "control", "convert", "io", "load", "quantities", "robots", "scalar", "sim", "viewer",
+    "control", "convert", "io", "load", "quantities", "robots", "scalar", "sim", "sweep", "sweeps", "viewer",
 ]  # fmt: skip
 
 _LAZY = {
@@ -33,6 +34,8 @@ _LAZY = {
     "robots": ("kinloop.robots", None),
     "sim": ("kinloop.sim", None),
     "Simulator": ("kinloop.sim", "Simulator"),
+    "sweep": ("kinloop.sweeps", "sweep"),
+    "sweeps": ("kinloop.sweeps", None),
     "viewer": ("kinloop.viewer", None),
 }
 """Imported when first asked for. Of the 150 ms that all of kinloop takes with NumPy and llvmlite, io takes 30 ms,

@@ -3,7 +3,7 @@
 | module | what is there |
 |---|---|
 | `entry_point` | the command with its subcommands; errors and warnings as one line each |
-| `sim_command`, `demo_command`, `bench_command`, `cache_command`, `view_command` | a subcommand each |
+| `sim_command`, `demo_command`, `bench_command`, `cache_command`, `view_command`, `sweep_command` | a subcommand each |
 | `info_command` | `kinloop info` and `kinloop robots` |
 | `robot_argument` | the robot a command is about: a name of the zoo or a model file, with options |
 | `option_groups` | options of a command in dataclasses |

@@ -15,6 +15,7 @@ from kinloop.cli.bench_command import bench
 from kinloop.cli.demo_command import demo
 from kinloop.cli.info_command import info, robots
 from kinloop.cli.sim_command import sim
+from kinloop.cli.sweep_command import sweep
 from kinloop.cli.view_command import view
 from kinloop.errors import KinloopError
 from kinloop.progress import printable
@@ -22,7 +23,7 @@ from kinloop.progress import printable
 app = typer.Typer(
     help="Exact, fast dynamics for robots with kinematic loops.", no_args_is_help=True, pretty_exceptions_enable=False
 )
-for command in (demo, sim, view, info, robots, bench):
+for command in (demo, sim, view, sweep, info, robots, bench):
     app.command()(command)
 app.add_typer(cache_command.app, name="cache")
 

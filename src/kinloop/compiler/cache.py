@@ -17,14 +17,21 @@ import struct
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 MAGIC = b"KINLOOP1"
 SUFFIX = ".kernel"
 DEFAULT_LIMIT_MB = 512
 _MAX_FILE = 1 << 30
 _STALE_SECONDS = 3600.0
+_LONGEST_COMPILATION = 600.0
 
 
 def enabled() -> bool:
@@ -166,6 +173,39 @@ def store(key: str, metadata: dict[str, Any], code: bytes) -> bool:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
+
+
+@contextlib.contextmanager
+def alone(key: str) -> Iterator[None]:
+    """Hold off other processes that would make the same kernel: they wait, and find it when they are let in.
+
+    Whoever ends, in whatever way, lets the next one in. After a while, and wherever files cannot be locked, all go on
+    side by side: the same kernel is then made twice.
+    """
+    lock = None
+    try:
+        with contextlib.suppress(OSError, RuntimeError):
+            folder = _usable_directory(create=True) if enabled() and fcntl is not None else None
+            if folder is not None:
+                lock = os.open(folder / f".{key[:16]}-lock.tmp", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                _wait_for(lock)
+        yield
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _wait_for(lock: int) -> None:
+    """Wait until a file is locked for this process, for as long as a large kernel takes."""
+    until, pause = time.monotonic() + _LONGEST_COMPILATION, 0.002
+    while True:
+        try:
+            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                return
+            time.sleep(pause)
+            pause = min(1.5 * pause, 0.1)
 
 
 def _entries(folder: Path) -> list[tuple[float, int, Path]]:

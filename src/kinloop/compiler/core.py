@@ -107,6 +107,17 @@ class Core:
         if entry is not None:
             with contextlib.suppress(RuntimeError, LookupError, TypeError, ValueError):
                 return Variant(entry[1], entry[0], self.target)
+        if file is None:
+            return self._compiled(lanes, None)
+        with cache.alone(file):
+            entry = cache.load(file) if entry is None else None  # another process may just have made it
+            if entry is not None:
+                with contextlib.suppress(RuntimeError, LookupError, TypeError, ValueError):
+                    return Variant(entry[1], entry[0], self.target)
+            return self._compiled(lanes, file)
+
+    def _compiled(self, lanes: int, file: str | None) -> Variant:
+        """Machine code made now, and kept in a file of the cache."""
         with working(f"compiling {self.signature.name}"):
             metadata, code = self.build().object_code(lanes)
         if file:

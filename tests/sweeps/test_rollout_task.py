@@ -1,0 +1,76 @@
+"""Rollouts as a task: the same as rollouts by hand, to the bit, in whatever parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kinloop as kl
+from kinloop.sim.status import Status
+from kinloop.sweeps import RolloutTask, SweepStopped
+from kinloop.sweeps.rollout_task import NOT_BEGUN
+from tests.sim.mechanisms import crank_rocker
+from tests.sweeps.test_run_sweep import same
+
+
+@pytest.fixture(scope="module")
+def task():
+    return RolloutTask(kl.Simulator(crank_rocker("crank_joint"), 1e-3), 50, record=("q", "v", "energy"))
+
+
+def test_points_are_rollouts_by_hand(task):
+    sim, robot = task.simulator, task.simulator.robot
+    done = kl.sweep(task, {"v.crank_joint": [1.0, -2.0], "u.crank_joint": [0.0, 0.1, 0.2]})
+    for k, point in enumerate(map(done.design.point, range(6))):
+        run = sim.rollout(
+            robot.neutral(), [point["v.crank_joint"]], [point["u.crank_joint"]], steps=50, record=task.record
+        )
+        np.testing.assert_array_equal(done["q"][k], run.q[-1])
+        np.testing.assert_array_equal(done["v"][k], run.v[-1])
+        assert done["energy"][k] == run.energy[-1] and done["peak_turning"][k] == run.peaks["turning"][0]
+    assert set(done["status"]) == {Status.RUNNING} and set(done["reason"]) == {""}
+
+
+def test_parts_change_no_bit(task):
+    points = kl.sweeps.latin_hypercube({"q.crank_joint": (-1.0, 1.0), "v.crank_joint": (-3.0, 3.0)}, 19)
+    pushed = RolloutTask(task.simulator, 50, push=0.3)
+    whole = kl.sweep(pushed, points, seed=1, chunk=19)
+    for chunk in (1, 4):
+        assert same(whole, kl.sweep(pushed, points, seed=1, chunk=chunk))
+    assert np.max(task.simulator.robot.loop_error(whole["q"])) < 1e-9
+
+
+def test_a_start_that_cannot_be_closed_is_told_and_the_others_go_on():
+    b = kl.Builder("short")
+    link = {"mass": 1.0, "inertia": (0.1, 0.1, 0.1), "axis": "y"}
+    b.body("crank", **link)
+    b.body("rod", "crank", at=(1, 0, 0), **link)
+    b.body("slider", joint="prismatic", mass=1.0, inertia=(1, 1, 1), axis="x", at=(0, 0, 0.5))
+    b.loop("pin", "rod", "slider", axis="y", at=(1, 0, 0))
+    b.independent = ["slider_joint"]
+    task = RolloutTask(kl.Simulator(b.build(), 1e-3), 5)
+    done = kl.sweep(task, {"q.slider_joint": [1.0, 1e4]})
+    assert done["status"].tolist()[0] == Status.RUNNING and np.isfinite(done["q"][0]).all()
+    lost = kl.sweep(task, {"q.slider_joint": [np.nextafter(1e4, 0), 1e4]})
+    assert len(lost["reason"]) == 2
+    assert NOT_BEGUN not in [int(s) for s in Status]
+
+
+def test_unknown_parameters_list_near_names(task):
+    with pytest.raises(
+        SweepStopped, match=r"no parameter of a rollout named 'v\.crank'; did you mean 'v\.crank_joint'"
+    ):
+        kl.sweep(task, {"v.crank": [1.0]})
+
+
+def test_tasks_are_told_apart_by_all_that_matters(task):
+    sim = task.simulator
+    others = [
+        RolloutTask(sim, 51, record=task.record), RolloutTask(sim, 50),
+        RolloutTask(sim, 50, record=task.record, push=0.1),
+        RolloutTask(sim, 50, record=task.record, controls=[1.0]),
+        RolloutTask(kl.Simulator(sim.robot, 2e-3), 50, record=task.record),
+    ]  # fmt: skip
+    assert len({t.identity for t in [task, *others]}) == 6
+    again = RolloutTask(kl.Simulator(crank_rocker("crank_joint"), 1e-3), 50, record=task.record)
+    assert again.identity == task.identity
