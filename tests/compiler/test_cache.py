@@ -13,12 +13,14 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from kinloop import scalar as sc
 from kinloop.compiler import cache, compile_function, load_or_compile
+from kinloop.compiler.build import Build
 from kinloop.compiler.run import compilation
 from kinloop.compiler.run.compilation import compile_text
 from tests.compiler.graphs import random_function
@@ -397,3 +399,43 @@ def test_object_code_holds_no_address_of_this_process(own_cache):
     code = cache.load(file.stem)[1]
     for thing in (np.ndarray, np.dtype("float64")):
         assert id(thing).to_bytes(8, sys.byteorder) not in code
+
+
+def test_a_kernel_that_two_make_at_once_is_compiled_once(home, monkeypatch):
+    made, compiled = sc.trace(lambda x: {"y": x * x + 7.25}, {"x": 3}), []
+    original = Build.object_code
+    monkeypatch.setattr(Build, "object_code", lambda self, lanes: (compiled.append(lanes), original(self, lanes))[1])
+    kernels = [compile_function(made, name="twice") for _ in range(2)]
+    with ThreadPoolExecutor(2) as both:
+        found = list(both.map(lambda kernel: kernel(np.arange(3.0)), kernels))
+    np.testing.assert_array_equal(found[0], found[1])
+    assert compiled == [1]
+
+
+def test_a_process_that_is_killed_lets_the_next_one_in(home):
+    program = (
+        "import time; from kinloop.compiler import cache\n"
+        "with cache.alone('k' * 64):\n    print('in', flush=True); time.sleep(60)"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=dict(os.environ))
+    assert holder.stdout.readline() == b"in\n"
+    order = []
+    with ThreadPoolExecutor(1) as other:
+
+        def enter():
+            with cache.alone("k" * 64):
+                order.append("let in")
+
+        waiting = other.submit(enter)
+        time.sleep(0.2)
+        order.append("killed")
+        holder.kill()
+        waiting.result(timeout=10)
+    holder.wait()
+    assert order == ["killed", "let in"]
+
+
+def test_where_nothing_can_be_locked_all_go_on(home, monkeypatch):
+    monkeypatch.setenv("KINLOOP_CACHE_DIR", "/proc/none")
+    with cache.alone("k" * 64):
+        pass
