@@ -31,9 +31,7 @@ def study() -> tuple[RolloutTask, Design]:
     feet = [f for f in robot.frame_names if f.endswith("foot_contact")]
     sim = kl.Simulator(robot, 1e-3, ground=Plane(friction=0.8), contacts=feet)
     base = robot.position_names[2]
-    points = latin_hypercube(
-        {f"q.{base}": (0.35, 0.5), f"v.{robot.independent_names[5]}": (-0.5, 0.5)}, ROLLOUTS
-    )
+    points = latin_hypercube({f"q.{base}": (0.35, 0.5), f"v.{robot.independent_names[5]}": (-0.5, 0.5)}, ROLLOUTS)
     return RolloutTask(sim, round(SECONDS / sim.dt), record=("q", "v", "energy"), push=0.1), points
 
 

@@ -182,16 +182,17 @@ def alone(key: str) -> Iterator[None]:
     Whoever ends, in whatever way, lets the next one in. After a while, and wherever files cannot be locked, all go on
     side by side: the same kernel is then made twice.
     """
-    lock = None
+    lock, path = None, directory() / f".{key[:16]}-lock.tmp"
     try:
         with contextlib.suppress(OSError, RuntimeError):
-            folder = _usable_directory(create=True) if enabled() and fcntl is not None else None
-            if folder is not None:
-                lock = os.open(folder / f".{key[:16]}-lock.tmp", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            if enabled() and fcntl is not None and _usable_directory(create=True) is not None:
+                lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
                 _wait_for(lock)
         yield
     finally:
         if lock is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(path)  # who waits for it gets it nevertheless, and then finds the kernel
             os.close(lock)
 
 
