@@ -4,6 +4,7 @@ import warnings
 
 import pytest
 
+import kinloop as kl
 from kinloop.cli import entry_point
 from kinloop.errors import MethodError
 
@@ -11,7 +12,7 @@ from kinloop.errors import MethodError
 def test_every_command_has_a_page_of_help(run):
     status, out, _ = run("--help")
     assert status == 0
-    for name in ("demo", "sim", "view", "info", "robots", "bench", "cache"):
+    for name in ("demo", "sim", "view", "info", "robots", "bench", "cache", "sweep"):
         assert name in out
         assert run(name, "--help")[0] == 0
 
@@ -35,3 +36,9 @@ def test_refusals_are_one_line_and_status_1(monkeypatch, capsys, error, told):
         entry_point.main()
     assert stop.value.code == 1
     assert capsys.readouterr().err.splitlines() == ["warning: look [out]", told]
+
+
+def test_the_version_is_told_with_those_of_what_numbers_depend_on(run):
+    status, out, _ = run("--version")
+    assert status == 0 and out.splitlines()[0] == f"kinloop {kl.__version__}"
+    assert [line.split()[0] for line in out.splitlines()[1:]] == ["python", "machine", "numpy", "llvmlite", "viser"]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
+import platform
 import sys
 import warnings
-from typing import Any
+from importlib import metadata
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+import kinloop as kl
 from kinloop.cli import cache_command
 from kinloop.cli.bench_command import bench
 from kinloop.cli.demo_command import demo
@@ -20,9 +24,32 @@ from kinloop.cli.view_command import view
 from kinloop.errors import KinloopError
 from kinloop.progress import printable
 
-app = typer.Typer(
-    help="Exact, fast dynamics for robots with kinematic loops.", no_args_is_help=True, pretty_exceptions_enable=False
-)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+def _version(asked: bool) -> None:
+    """Print versions, and end."""
+    if asked:
+        print(f"kinloop {kl.__version__}", *(f"{name} {found}" for name, found in _others().items()), sep="\n")
+        raise typer.Exit
+
+
+def _others() -> dict[str, str]:
+    """Versions of what numbers depend on."""
+    names = ("numpy", "llvmlite", "viser")
+    others = {name: metadata.version(name) for name in names if importlib.util.find_spec(name)}
+    return {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}", **others}
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show versions and exit.")
+    ] = False,
+) -> None:
+    """Exact, fast dynamics for robots with kinematic loops."""
+
+
 for command in (demo, sim, view, sweep, info, robots, bench):
     app.command()(command)
 app.add_typer(cache_command.app, name="cache")
