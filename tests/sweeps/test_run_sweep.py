@@ -135,3 +135,13 @@ def test_numbers_of_all_kinds_survive_a_table(tmp_path):
         path=tmp_path / "a.parquet",
     )
     assert same(done, kl.sweeps.load(tmp_path / "a.parquet")) and done["i"].tolist() == [2**62 + k for k in range(5)]
+
+
+def test_tasks_are_told_apart_by_the_values_they_hold(tmp_path):
+    def times(factor):
+        return lambda x: factor * x
+
+    kl.sweep(times(2.0), {"x": [1.0]}, path=tmp_path / "a.parquet")
+    assert list(kl.sweep(times(2.0), {"x": [1.0]}, path=tmp_path / "a.parquet")) == [2.0]
+    with pytest.raises(MethodError, match="holds another sweep"):
+        kl.sweep(times(3.0), {"x": [1.0]}, path=tmp_path / "a.parquet")

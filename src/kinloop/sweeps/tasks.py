@@ -11,6 +11,7 @@ import functools
 import hashlib
 import inspect
 import pickle
+import re
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -152,7 +153,7 @@ def _failure(index: int, error: Exception) -> Failure:
 
 
 def identity(task: Task) -> str:
-    """What tells a task from others when a sweep is continued: its name and its source."""
+    """What tells a task from others when a sweep is continued: its name, its source, and the values that it holds."""
     if isinstance(task, BatchTask):
         return task.identity
     function: Any = task
@@ -165,4 +166,6 @@ def identity(task: Task) -> str:
         source = inspect.getsource(function)
     except (OSError, TypeError):
         source = ""
+    held = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
+    given += [re.sub(r" at 0x[0-9a-f]+", "", repr(x)) for x in (*held, getattr(function, "__defaults__", None))]
     return hashlib.sha256("\0".join([name, source, *given]).encode()).hexdigest()
