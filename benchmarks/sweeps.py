@@ -65,9 +65,8 @@ def main() -> None:
             assert same, "the same to the bit"
     best = {workers: min(spent) for workers, spent in times.items()}
     about = machine()
-    print(
-        f"{about['cpu']}, {about['cores']} cores, load {about['load']} at the end; {ROLLOUTS} rollouts of {SECONDS:g} s, best of {ROUNDS}"
-    )
+    print(f"{about['cpu']}, {about['cores']} cores, load {about['load']} at the end;")
+    print(f"{ROLLOUTS} rollouts of {SECONDS:g} s, best of {ROUNDS}:")
     print(f"serial {best[None]:.2f} s, one worker {best[1]:.2f} s, two workers {best[2]:.2f} s")
     print(f"two workers are {best[1] / best[2]:.2f} times as quick as one (at least {AT_LEAST})")
 
