@@ -4,7 +4,7 @@
 |---|---|
 | `run_sweep` | `sweep`: a task at all points, serially or by any executor |
 | `designs` | `grid`, `random`, `latin_hypercube`, `Range`: which points |
-| `tasks` | how a task is called at a point, with random numbers of the point's own, here or in other processes |
+| `task_calls` | how a task is called at a point, with random numbers of the point's own, here or in other processes |
 | `rollout_task` | `RolloutTask`: a rollout of a simulator, whose start and controls are parameters |
 | `results` | `SweepResult`, and what tasks return as columns |
 | `journal` | points that are done, on disk, for sweeps that are continued |

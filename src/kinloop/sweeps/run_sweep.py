@@ -16,7 +16,7 @@ from kinloop.sim.parquet import arrow
 from kinloop.sweeps.designs import Design, as_design
 from kinloop.sweeps.journal import Journal
 from kinloop.sweeps.results import SweepResult, joined, load, table_path, values_of
-from kinloop.sweeps.tasks import (
+from kinloop.sweeps.task_calls import (
     BatchTask,
     Failure,
     Job,

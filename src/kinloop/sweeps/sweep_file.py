@@ -19,7 +19,7 @@ from kinloop.sim import Plane, Simulator
 from kinloop.sweeps.designs import Design, Range, grid, latin_hypercube, random
 from kinloop.sweeps.results import table_path
 from kinloop.sweeps.rollout_task import RolloutTask
-from kinloop.sweeps.tasks import Task
+from kinloop.sweeps.task_calls import Task
 
 SWEEP = {"task", "design", "points", "seed", "out", "chunk"}
 ROLLOUT = {
