@@ -68,3 +68,14 @@ def test_tasks_are_told_apart_by_all_that_matters(task):
     assert len({t.identity for t in [task, *others]}) == 6
     again = RolloutTask(kl.Simulator(crank_rocker("crank_joint"), 1e-3), 50, record=task.record)
     assert again.identity == task.identity
+
+
+def test_numbers_that_are_left_open_are_parameters():
+    robot = crank_rocker("crank_joint")
+    sim = kl.Simulator(robot, 1e-3, open=["coupler.mass", "rocker.com"])
+    done = kl.sweep(RolloutTask(sim, 40), {"coupler.mass": [0.5, 0.8, 2.0], "u.crank_joint": [0.1]})
+    usual = kl.sweep(RolloutTask(sim, 40), {"u.crank_joint": [0.1]})
+    np.testing.assert_allclose(done["q"][1], usual["q"][0], rtol=1e-12)
+    by_hand = sim.rollout(robot.neutral(), None, [0.1], steps=40, numbers={"coupler.mass": [2.0]})
+    np.testing.assert_array_equal(done["q"][2], by_hand.q[-1])
+    assert len(np.unique(done["q"][:, 0])) == 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,7 +65,9 @@ def _read(given: dict[str, Any], path: Path) -> SweepFile:
         raise MethodError("say either task = 'module:function' in [sweep], or what to simulate in [rollout]")
     seed = checked_count("seed", asked.get("seed", 0), least=0)
     design = _design(asked, about["parameters"], seed)
-    task: Task = _function(asked["task"], path.parent) if "task" in asked else _rollout(rolled, path.parent)
+    task: Task = (
+        _function(asked["task"], path.parent) if "task" in asked else _rollout(rolled, path.parent, design.names)
+    )
     out = table_path(path.parent / asked.get("out", path.with_suffix(".parquet").name))
     return SweepFile(task, design, seed, out, checked_count("chunk", asked["chunk"]) if "chunk" in asked else None)
 
@@ -153,8 +155,8 @@ def _module(name: str, folder: Path) -> Any:
     return made
 
 
-def _rollout(given: Mapping[str, Any], folder: Path) -> RolloutTask:
-    """The rollouts that [rollout] describes."""
+def _rollout(given: Mapping[str, Any], folder: Path, names: Sequence[str]) -> RolloutTask:
+    """The rollouts that [rollout] describes; parameters that are no start and no control are open numbers."""
     for name in ("robot", "seconds"):
         if name not in given:
             raise MethodError(f"[rollout] needs {name}")
@@ -163,7 +165,8 @@ def _rollout(given: Mapping[str, Any], folder: Path) -> RolloutTask:
     if ground is None and "friction" in given:
         raise MethodError("friction is that of the ground; add ground = true, or remove it")
     options = {name: given[name] for name in ("dt", "integrator", "motors", "limits") if name in given}
-    sim = Simulator(robot, ground=ground, **options)
+    opened = [name for name in names if not name.startswith(("q.", "v.", "u."))]
+    sim = Simulator(robot, ground=ground, open=opened, **options)
     steps = max(1, round(checked_number("seconds", given["seconds"], "be a positive number", 1e-12) / sim.dt))
     push = checked_number("push", given.get("push", 0.0), "be a number not below zero", 0.0)
     start = {name: given.get(name) for name in ("q0", "v0", "controls")}
