@@ -9,7 +9,7 @@ import kinloop as kl
 from kinloop.sim.status import Status
 from kinloop.sweeps import RolloutTask, SweepStopped
 from kinloop.sweeps.rollout_task import NOT_BEGUN
-from tests.sim.mechanisms import crank_rocker, parallelograms, turned
+from tests.sim.mechanisms import crank_rocker, parallelograms, pendulum, turned
 from tests.sweeps.test_run_sweep import same
 
 
@@ -71,11 +71,10 @@ def test_tasks_are_told_apart_by_all_that_matters(task):
 
 
 def test_numbers_that_are_left_open_are_parameters():
-    robot = crank_rocker("crank_joint")
-    sim = kl.Simulator(robot, 1e-3, open=["coupler.mass", "rocker.com"])
-    done = kl.sweep(RolloutTask(sim, 40), {"coupler.mass": [0.5, 0.8, 2.0], "u.crank_joint": [0.1]})
-    usual = kl.sweep(RolloutTask(sim, 40), {"u.crank_joint": [0.1]})
+    sim = kl.Simulator(pendulum(), 1e-3, open=["rod.mass"])
+    done = kl.sweep(RolloutTask(sim, 40), {"rod.mass": [0.5, 1.0, 2.0], "u.rod_joint": [0.1]})
+    usual = kl.sweep(RolloutTask(sim, 40), {"u.rod_joint": [0.1]})
     np.testing.assert_allclose(done["q"][1], usual["q"][0], rtol=1e-12)
-    by_hand = sim.rollout(robot.neutral(), None, [0.1], steps=40, numbers={"coupler.mass": [2.0]})
+    by_hand = sim.rollout(np.zeros(1), None, [0.1], steps=40, numbers={"rod.mass": [2.0]})
     np.testing.assert_array_equal(done["q"][2], by_hand.q[-1])
     assert len(np.unique(done["q"][:, 0])) == 3

@@ -66,7 +66,7 @@ def test_a_rollout_over_a_latin_hypercube(tmp_path):
         ('[rollout]\nrobot = "tello"\n[parameters]\na = [1]', "needs seconds"),
         (
             '[rollout]\nrobot = "four_bar"\nseconds = 1\n[parameters]\nmass = [1]',
-            "open number 'mass' is not of the form",
+            "parameter 'mass' is not of the form",
         ),
         ('[rollout]\nrobot = "four_bar"\nseconds = 1\nfriction = 1.0\n[parameters]\na = [1]', "add ground = true"),
     ],
