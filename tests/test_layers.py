@@ -14,12 +14,7 @@ ROWS = [
     {"clusters"}, {"algorithms"}, {"compiler"}, {"inputs"}, {"interpreted"}, {"kernels"}, {"states"},
     {"constrained_motion"}, {"doors"}, {"front_door"}, {"configurations"}, {"random_states"}, {"robot_structure"},
     {"robot_kinematics"}, {"robot_derivatives"}, {"robot"}, {"identification"}, {"sim"}, {"control"}, {"io"},
-    {"robots"}, {"learn"}, {"jax", "torch"}, {"bench"}, {"viewer", "cli", "__main__"}, {"__init__"},
-    {"errors", "progress"}, {"scalar"}, {"linear"}, {"spatial"}, {"meshes"}, {"model"}, {"clusters"}, {"algorithms"},
-    {"compiler"}, {"inputs"}, {"interpreted"}, {"kernels"}, {"states"}, {"constrained_motion"}, {"doors"},
-    {"front_door"}, {"configurations"}, {"random_states"}, {"robot_structure"}, {"robot_kinematics"},
-    {"robot_derivatives"}, {"robot"}, {"identification"}, {"sim"}, {"control"}, {"io"}, {"robots"},
-    {"sweeps"}, {"learn"}, {"bench"}, {"viewer", "cli", "__main__"}, {"__init__"},
+    {"robots"}, {"sweeps"}, {"learn"}, {"jax", "torch"}, {"bench"}, {"viewer", "cli", "__main__"}, {"__init__"},
 ]  # fmt: skip
 ROW = {name: k for k, names in enumerate(ROWS) for name in names}
 
