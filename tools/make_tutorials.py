@@ -25,7 +25,11 @@ import matplotlib
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES, PAGES = ROOT / "tutorials", ROOT / "docs" / "tutorials"
 MARK = re.compile(r"^# %%( \[markdown\])?.*\n", re.MULTILINE)
-STYLE = {"figure.figsize": (6.4, 3.2), "figure.dpi": 80, "font.size": 9, "axes.grid": True, "grid.alpha": 0.3}
+STYLE = {
+    "figure.figsize": (6.4, 3.2), "figure.dpi": 80, "figure.constrained_layout.use": True, "font.size": 9,
+    "axes.grid": True, "grid.alpha": 0.3,
+}  # fmt: skip
+"""How figures look."""
 
 
 @dataclass(frozen=True)
