@@ -15,6 +15,7 @@ from kinloop.compiler.emit.lane_arithmetic import declare_intrinsics
 from kinloop.compiler.emit.lane_transfer import write_transfers
 from kinloop.compiler.emit.row_segment import row_vectors
 from kinloop.compiler.emit.rows_ahead import Ahead, declare_fetch, rows_ahead
+from kinloop.compiler.emit.some_lanes import declare_masked
 from kinloop.compiler.emit.stages import write_stages
 from kinloop.compiler.emit.vector_type import Vector
 from kinloop.compiler.plan.stage_types import Plan
@@ -60,6 +61,7 @@ def _computing(
         [vector, vector.as_double(), block, *row_vectors(block), block.as_double(), Vector(1, "double")]
     ):
         declare_intrinsics(module, kind)
+        declare_masked(module, kind)
     for name in LIBM:
         module.declare("double", symbol(name), *(["double"] * (2 if name == "atan2" else 1)))
     declare_fetch(module)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from kinloop.compiler.emit.ir import Module, Writer
 from kinloop.compiler.emit.lane_arithmetic import in_all_lanes
+from kinloop.compiler.emit.some_lanes import masked_load, masked_store
 from kinloop.compiler.emit.segment import OperationWriter, SegmentWriter
 from kinloop.compiler.emit.stage_parameters import stage_parameters
 from kinloop.compiler.emit.vector_type import Vector
@@ -32,13 +33,14 @@ def row_vectors(block: Vector) -> list[Vector]:
 
 
 def pieces(count: int, width: int) -> Iterator[slice]:
-    """`count` values in pieces of `width`, the rest in halves of it, quarters and so on."""
-    start = 0
-    while start < count:
-        while start + width > count:
-            width //= 2
-        yield slice(start, start + width)
-        start += width
+    """`count` values in pieces of `width`, and the rest."""
+    for start in range(0, count, width):
+        yield slice(start, min(start + width, count))
+
+
+def lanes_for(count: int) -> int:
+    """How many lanes a piece of so many values takes: a power of two, of which the last may be idle."""
+    return 1 << (count - 1).bit_length()
 
 
 class _RowWriter(SegmentWriter):
@@ -69,7 +71,7 @@ class _RowWriter(SegmentWriter):
         if len(piece) == 1:
             self.write(piece)
             return
-        arithmetic, operations = self._wide[len(piece)], self.code.operations
+        arithmetic, operations = self._wide[lanes_for(len(piece))], self.code.operations
         vector, args = arithmetic.vector, list[Operand]()
         for k, column in enumerate(zip(*[operations[v][1] for v in piece], strict=True)):
             if type(column[0]) is int:
@@ -91,11 +93,15 @@ class _RowWriter(SegmentWriter):
             return self._spread[key]
         if column not in self._pieces:
             slot = self._run(column)
-            if slot is None:
-                self._pieces[column] = self._gathered(vector, column)
-            else:
-                self._pieces[column] = self.writer.load(vector.type, self._address(slot), vector.real_size)
+            made = self._gathered(vector, column) if slot is None else self._read(vector, slot, len(column))
+            self._pieces[column] = made
         return self._pieces[column]
+
+    def _read(self, vector: Vector, slot: int, count: int) -> str:
+        """Numbers that lie side by side. Idle lanes read on, but not behind the end of a user's array."""
+        if count < vector.width and 0 <= slot - self.code.n_in < self.code.n_out:
+            return masked_load(self.writer, vector, self._address(slot), range(count))
+        return self.writer.load(vector.type, self._address(slot), vector.real_size)
 
     def _gathered(self, vector: Vector, column: Row) -> str:
         out = "poison"
@@ -108,13 +114,11 @@ class _RowWriter(SegmentWriter):
         for slot, here in self._runs(piece):
             if here.stop - here.start == 1:
                 self._store(piece[here.start], slot)
-                continue
-            part, name = Vector(here.stop - here.start, vector.real), self._pieces[piece]
-            if part.width < vector.width:
-                places = ", ".join(f"i32 {k}" for k in range(here.start, here.stop))
-                mask = f"{part.of('i32')} <{places}>"
-                name = self.writer.new(f"shufflevector {vector.type} {name}, {vector.type} poison, {mask}")
-            self.writer.store(part.type, name, self._address(slot), vector.real_size)
+            elif here.stop - here.start == vector.width:
+                self.writer.store(vector.type, self._pieces[piece], self._address(slot), vector.real_size)
+            else:
+                first = self.writer.offset(self._address(slot), -here.start, vector.real)
+                masked_store(self.writer, vector, self._pieces[piece], first, range(here.start, here.stop))
 
     def _runs(self, piece: Row) -> Iterator[tuple[int, slice]]:
         """Slots, and which values of a piece go there and to the slots behind it."""
@@ -153,6 +157,6 @@ class _RowWriter(SegmentWriter):
     def _number(self, x: Operand) -> str:
         if type(x) is int and x not in self.numbers and x in self._part_of:
             piece, k = self._part_of[x]
-            vector = self._wide[len(piece)].vector
+            vector = self._wide[lanes_for(len(piece))].vector
             self.numbers[x] = self.writer.new(f"extractelement {vector.type} {self._pieces[piece]}, i32 {k}")
         return super()._number(x)
