@@ -10,7 +10,7 @@ from kinloop.errors import LoopNotClosed, ModelError
 from kinloop.io.shared.file_errors import Notes, Where, file_error
 from kinloop.io.shared.paths import Packages, Roots
 from kinloop.io.shared.reading_options import Limits, Options
-from kinloop.io.shared.safe_xml import Node, parse_xml
+from kinloop.io.shared.safe_xml import Node, parse_xml, without_comments
 from kinloop.io.shared.whole_files import read_bytes
 from kinloop.model import Mechanism
 
@@ -68,7 +68,7 @@ def read_model(path: Path, packages: Packages, options: Options, notes: Notes) -
 
         return read_own(data, path, roots, options.limits, notes)
     root = parse_xml(data, str(path), options.limits)
-    if b"<xacro:" in data and root.tag == "robot":
+    if root.tag == "robot" and b"<xacro:" in data and b"<xacro:" in without_comments(data):
         _refuse_xacro(root)
     return _read(root, path, roots, options, notes)
 

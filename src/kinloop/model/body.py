@@ -12,7 +12,7 @@ from kinloop.errors import ModelError
 from kinloop.meshes.convex_hulls import hulls_of_files
 from kinloop.model.contact_rules import Surface
 from kinloop.model.facts import NO_DYNAMICS
-from kinloop.model.frozen_arrays import frozen
+from kinloop.model.frozen_arrays import frozen, frozen_numbers
 from kinloop.scalar import Array
 from kinloop.spatial import Transform
 
@@ -54,20 +54,19 @@ class Geometry:
     def __post_init__(self) -> None:
         if self.kind not in GEOMETRIES:
             raise ModelError(f"geometry {self.kind!r} is not one of {', '.join(GEOMETRIES)}")
-        size = frozen(self.size, (GEOMETRIES[self.kind],), f"size of {self.kind} {self.name!r}")
-        if self.kind != "mesh" and np.any(size < 0):
-            raise ModelError(f"size of {self.kind} {self.name!r} is {size.tolist()}; sizes must not be negative")
-        object.__setattr__(self, "size", tuple(size.tolist()))
+        size = frozen_numbers(self.size, GEOMETRIES[self.kind], f"size of {self.kind} {self.name!r}")
+        if self.kind != "mesh" and size and min(size) < 0:
+            raise ModelError(f"size of {self.kind} {self.name!r} is {list(size)}; sizes must not be negative")
+        object.__setattr__(self, "size", size)
         for key, of_kind in (("vertices", "mesh"), ("heights", "heightfield")):
-            object.__setattr__(self, key, self._table(key, of_kind))
+            if getattr(self, key) is not None:
+                object.__setattr__(self, key, self._table(key, of_kind))
         if self.kind == "heightfield" and self.heights is None:
             raise ModelError(f"heightfield {self.name!r} has no heights; give an array of rows and columns")
 
-    def _table(self, key: str, of_kind: str) -> Array | None:
+    def _table(self, key: str, of_kind: str) -> Array:
         """The read-only array of a field that only one kind of geometry has."""
         given = getattr(self, key)
-        if given is None:
-            return None
         shape = np.shape(given)
         wanted = len(shape) == 2 and (shape[1] == 3 if key == "vertices" else min(shape) >= 2)
         if self.kind != of_kind or not wanted:

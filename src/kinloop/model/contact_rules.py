@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kinloop.errors import ModelError
-from kinloop.model.frozen_arrays import frozen
+from kinloop.model.frozen_arrays import frozen_number, frozen_numbers
 
 CONTACT_DIMENSIONS = (1, 3, 4, 6)
 """Without friction; with friction along the surface; also about its normal; also against rolling."""
@@ -62,7 +62,8 @@ class ContactPair:
 
     def __post_init__(self) -> None:
         _check(self, f"contact pair {self.name!r}", 5)
-        object.__setattr__(self, "solreffriction", _numbers(self.solreffriction, 2, f"solreffriction of {self.name!r}"))
+        own = frozen_numbers(self.solreffriction, 2, f"solreffriction of {self.name!r}")
+        object.__setattr__(self, "solreffriction", own)
 
 
 class ExcludedLinks(NamedTuple):
@@ -90,23 +91,21 @@ class ContactRules:
 def _check(x: Surface | ContactPair, what: str, count: int) -> None:
     """Numbers as floats of the right count; condim one of those there are."""
     for key, size in (("friction", count), ("solref", 2), ("solimp", 5)):
-        object.__setattr__(x, key, _numbers(getattr(x, key), size, f"{key} of {what}"))
+        object.__setattr__(x, key, frozen_numbers(getattr(x, key), size, f"{key} of {what}"))
     if min(x.friction) < 0.0:
         raise ModelError(f"friction of {what} is {x.friction}; it must not be negative")
     for key in ("margin", "gap"):
-        object.__setattr__(x, key, float(frozen(getattr(x, key), (), f"{key} of {what}")))
+        object.__setattr__(x, key, frozen_number(getattr(x, key), f"{key} of {what}"))
     condim = _integer(x.condim, f"condim of {what}")
     if condim not in CONTACT_DIMENSIONS:
         raise ModelError(f"condim of {what} is {condim}; it must be one of {', '.join(map(str, CONTACT_DIMENSIONS))}")
     object.__setattr__(x, "condim", condim)
 
 
-def _numbers(x: object, count: int, what: str) -> tuple[float, ...]:
-    return tuple(frozen(x, (count,), what).tolist())  # type: ignore[arg-type]  # checked there
-
-
 def _integer(x: object, what: str) -> int:
-    value = float(frozen(x, (), what))  # type: ignore[arg-type]  # checked there
+    if type(x) is int:
+        return x
+    value = frozen_number(x, what)
     if value != int(value):
         raise ModelError(f"{what} is {x!r}; give a whole number")
     return int(value)

@@ -36,6 +36,20 @@ def frozen(x: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
     return a
 
 
+def frozen_numbers(x: object, count: int, what: str) -> tuple[float, ...]:
+    """`frozen` as a tuple; one of floats, as most are, is taken as it is."""
+    if type(x) is tuple and len(x) == count and all([type(y) is float and -LARGEST <= y <= LARGEST for y in x]):
+        return x
+    return tuple(frozen(x, (count,), what).tolist())  # type: ignore[arg-type]  # checked there
+
+
+def frozen_number(x: object, what: str) -> float:
+    """One finite number."""
+    if type(x) is float and -LARGEST <= x <= LARGEST:
+        return x
+    return float(frozen(x, (), what))  # type: ignore[arg-type]  # checked there
+
+
 def is_finite(x: object) -> bool:
     """Whether x is one finite number."""
     return isfinite(x) if isinstance(x, float) else isinstance(x, int | np.number) and bool(np.isfinite(x))

@@ -5,7 +5,7 @@ A row is a row of a NumPy array: one state of a batch. A lane is its place besid
 - `kernel_module`: the whole kernel, from the modules below;
 - `kernel_layout`: the sizes it is made for;
 - `ir`: the writer of LLVM IR: functions, basic blocks, branches, counted loops;
-- `vector_type`, `lane_arithmetic`: numbers side by side, and arithmetic on them.
+- `vector_type`, `lane_arithmetic`, `some_lanes`: numbers side by side, arithmetic on them, reads and writes of a part.
 
 What the kernel computes:
 

@@ -40,12 +40,12 @@ class Roots:
         own = own_package(self.directory)
         if own is not None:
             self.named.setdefault(*own)
-        self._folders: dict[str, str] = {}
         self._nowhere: set[str] = set()
         self._found: dict[str, Path | None] = {}
         self._places: dict[str, list[str | None]] = {}
         self._below: dict[str, Path] | None = None
         self.roots = [self.directory, *self.named.values(), *self.declared]
+        self._folders = {str(root): str(root) for root in self.roots}
         self._beginnings = tuple(os.path.join(os.path.normcase(root), "") for root in self.roots)
 
     def inside(self, path: str | Path) -> Path | None:
@@ -58,19 +58,20 @@ class Roots:
             real = self._resolved(path)
         except (OSError, RuntimeError, ValueError):
             return None
-        return real if os.path.join(os.path.normcase(real), "").startswith(self._beginnings) else None
+        return real if (os.path.normcase(real) + os.sep).startswith(self._beginnings) else None
 
     def _resolved(self, path: str) -> str:
         """The path without `..` and symbolic links, with the folders of a model resolved once."""
         folder, name = os.path.split(path)
         if name in ("", ".", ".."):
             return str(Path(path).resolve())
-        if folder not in self._folders:
-            self._folders[folder] = str(Path(folder).resolve())
-            if not os.path.lexists(self._folders[folder]):
-                self._nowhere.add(self._folders[folder])
-        real = os.path.join(self._folders[folder], name)
-        return real if self._is_missing(real) or not _is_link(real) else str(Path(real).resolve())
+        known = self._folders.get(folder)
+        if known is None:
+            known = self._folders[folder] = self._resolved(folder) if folder else str(Path(folder).resolve())
+            if os.path.dirname(known) in self._nowhere or not os.path.lexists(known):
+                self._nowhere.add(known)
+        real = os.path.join(known, name)
+        return real if known in self._nowhere or not _is_link(real) else str(Path(real).resolve())
 
     def _is_missing(self, real: str) -> bool:
         """Whether the folder of a resolved path is known not to be there, and so the file is not."""
@@ -89,15 +90,15 @@ class Roots:
             return []
         name, _, tail = rest.partition("/")
         if not name:
-            return [_below(root, tail) for root in self.roots]
-        out = [_below(self.named[name], tail)] if name in self.named else []
+            return [_below(str(root), tail) for root in self.roots]
+        out = [_below(str(self.named[name]), tail)] if name in self.named else []
         for root in (self.directory, *self.declared):
-            out += [_below(root, tail)] if root.name == name else []
-            out.append(_below(root, name, tail))
+            out += [_below(str(root), tail)] if root.name == name else []
+            out.append(_below(str(root), name, tail))
         if self._below is None:
             self._below = packages_below(self.declared)
         if name in self._below:
-            out.append(_below(self._below[name], tail))
+            out.append(_below(str(self._below[name]), tail))
         return out
 
     def places(self, reference: str) -> list[str | None]:
@@ -124,7 +125,7 @@ class Roots:
         return bool(places) and all(real is None for real in places)
 
 
-def _below(root: Path, *parts: str) -> str:
+def _below(root: str, *parts: str) -> str:
     """A path below a root; a part that is absolute stands for itself, as everywhere."""
     return os.path.join(root, *parts)
 

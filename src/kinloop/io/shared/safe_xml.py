@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from xml.sax import SAXException, SAXParseException
 
@@ -97,8 +98,8 @@ class _Grower(DefusedExpatParser):  # type: ignore[misc]  # defusedxml has no ty
     def start_element(self, name: str, attributes: dict[str, str]) -> None:
         opened = self.open
         node, depth = Node(name, attributes, self.file, self._parser.CurrentLineNumber), len(opened)
-        self.count += 1
-        if self.count > self.most or len(attributes) > self.widest or depth >= self.deepest:
+        self.count = count = self.count + 1
+        if count > self.most or len(attributes) > self.widest or depth >= self.deepest:
             raise self._beyond(node, depth)
         if depth:
             opened[-1].children.append(node)
@@ -116,10 +117,10 @@ class _Grower(DefusedExpatParser):  # type: ignore[misc]  # defusedxml has no ty
         return node.error(f"is nested {depth + 1} deep; a model may nest {self.deepest} elements")
 
     def end_element(self, name: str) -> None:
-        node, mark = self.open.pop(), self.marks.pop()
-        if len(self.texts) > mark:
-            node.text = "".join(self.texts[mark:]).strip()
-            del self.texts[mark:]
+        node, mark, texts = self.open.pop(), self.marks.pop(), self.texts
+        if len(texts) > mark:
+            node.text = "".join(texts[mark:]).strip()
+            del texts[mark:]
 
 
 def parse_xml(data: bytes, file: str, limits: Limits) -> Node:
@@ -130,21 +131,17 @@ def parse_xml(data: bytes, file: str, limits: Limits) -> Node:
     try:
         return _parsed(data, file, limits)
     except ModelFileError:
-        plain = _without_loose_comments(data)
-        if plain is None:
+        if not any(b"--" in inside or inside.endswith(b"-") for inside in _COMMENT.findall(data)):
             raise
-    return _parsed(plain, file, limits)
+    return _parsed(without_comments(data), file, limits)
 
 
-def _without_loose_comments(data: bytes) -> bytes | None:
-    """The document without comments, its lines as they are; None where no comment holds `--`."""
-    out, at, loose = [], 0, False
-    while (begin := data.find(b"<!--", at)) >= 0 and (end := data.find(b"-->", begin + 4)) >= 0:
-        inside = data[begin + 4 : end]
-        loose = loose or b"--" in inside or inside.endswith(b"-")
-        out += [data[at:begin], b"\n" * inside.count(b"\n")]
-        at = end + 3
-    return b"".join([*out, data[at:]]) if loose else None
+_COMMENT = re.compile(rb"<!--(.*?)-->", re.DOTALL)
+
+
+def without_comments(data: bytes) -> bytes:
+    """The document without comments, its lines as they are."""
+    return _COMMENT.sub(lambda found: b"\n" * found[1].count(b"\n"), data)
 
 
 def _parsed(data: bytes, file: str, limits: Limits) -> Node:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from kinloop.io.shared.exact_poses import origin_pose
 from kinloop.io.shared.file_errors import Notes
-from kinloop.io.shared.parse_numbers import attribute, number, number_list, vector
+from kinloop.io.shared.parse_numbers import attribute, number, number_list, vector_list
 from kinloop.io.shared.paths import Roots
 from kinloop.io.shared.safe_xml import Node
 from kinloop.io.shared.shape_reader import Color, ShapeReader, Sizes, friction
@@ -16,7 +14,7 @@ from kinloop.spatial import Transform
 
 
 def _box(node: Node) -> tuple[float, ...]:
-    return tuple(vector(node, "size", (1.0, 1.0, 1.0)))
+    return tuple(vector_list(node, "size", (1.0, 1.0, 1.0)))
 
 
 def _round(node: Node) -> tuple[float, ...]:
@@ -63,7 +61,7 @@ class UrdfShapes(ShapeReader):
         name, rgba = material.get("name") or "", material.first("color")
         if rgba is None or rgba.get("rgba") is None:
             return self.colors.get(name)
-        r, g, b, a = (float(x) for x in np.clip(vector(rgba, "rgba", (0.5, 0.5, 0.5, 1.0)), 0.0, 1.0))
+        r, g, b, a = (min(max(x, 0.0), 1.0) for x in vector_list(rgba, "rgba", (0.5, 0.5, 0.5, 1.0)))
         if name:
             self.colors[name] = r, g, b, a
         return r, g, b, a
