@@ -26,7 +26,9 @@ class Graph:
 
     def node(self, op: str, args: tuple[Symbol, ...], payload: Any = None) -> Symbol:
         """The node `op(args)`, made once. `payload` tells apart leaves and loops."""
-        key = (op, payload, *[a.index for a in args])
+        if payload is None and len(args) == 2:
+            return self.pair(op, *args)
+        key = (op, payload, *args)
         found = self.memo.get(key)
         if found is None:
             found = Symbol(self, len(self.nodes), op, args, payload)
@@ -36,11 +38,12 @@ class Graph:
 
     def pair(self, op: str, x: Symbol, y: Symbol) -> Symbol:
         """The node `op(x, y)`, made once: `node` for most of them, which takes two thirds of its time."""
-        key = (op, None, x.index, y.index)
+        key = (op, x, y)
         found = self.memo.get(key)
         if found is None:
-            found = self.memo[key] = Symbol(self, len(self.nodes), op, (x, y), None)
-            self.nodes.append(found)
+            nodes = self.nodes
+            found = self.memo[key] = Symbol(self, len(nodes), op, (x, y), None)
+            nodes.append(found)
         return found
 
     def input(self, name: str, k: int) -> Symbol:
