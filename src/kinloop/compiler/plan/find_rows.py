@@ -119,25 +119,28 @@ class _Search:
 
     def _alike(self, before: int, v: int) -> Steps:
         """How the operands of `v` come behind those of the value before, the first two exchanged where that helps."""
-        op, args = self.operations[v]
-        others = self.operations[before][1]
+        operations = self.operations
+        op, args = operations[v]
+        others = operations[before][1]
         steps = self._steps(others, args)
         if steps is None and op in _COMMUTES:
             args = (args[1], args[0], *args[2:])
             steps = self._steps(others, args)
             if steps is not None:
-                self.operations[v] = op, args
+                operations[v] = op, args
         return steps
 
     def _steps(self, before: Sequence[Operand], args: Sequence[Operand]) -> Steps:
         """Whether each operand comes behind the one before, rather than being the same; None if not all do either."""
         steps, following = [], self._next
         for a, b in zip(before, args):
-            if type(a) is not type(b):
-                return None
-            if a == b:
+            if a is b:
                 steps.append(False)
-            elif isinstance(a, int) and isinstance(b, int) and (following.get(a) == b or self._behind(a, b)):
+            elif type(a) is not type(b):
+                return None
+            elif a == b:
+                steps.append(False)
+            elif type(a) is int and type(b) is int and (following.get(a) == b or self._behind(a, b)):
                 steps.append(True)
             else:
                 return None
@@ -145,7 +148,8 @@ class _Search:
 
     def _behind(self, a: int, b: int) -> bool:
         """Whether b comes behind a among the outputs, or may come to wait behind it."""
-        if a in self.stores and b in self.stores and any(slot + 1 in self.stores[b] for slot in self.stores[a]):
+        there = self.stores.get(a)
+        if there is not None and b in self.stores and any(slot + 1 in self.stores[b] for slot in there):
             return True
         return self._single(a) and self._single(b)
 

@@ -23,7 +23,7 @@ def late(units: Sequence[Row], operations: Mapping[int, Operation]) -> list[Row]
         here, use = place[v], first[v]
         if len(unit) == 1:
             given = [x for x in operations[v][1] if type(x) is int and x in place]
-            if here < use < count and all(last[x] >= use for x in given):
+            if here < use < count and all([last[x] >= use for x in given]):
                 here = place[v] = use
         else:
             given = [x for v in unit for x in operations[v][1] if type(x) is int and x in place]
