@@ -11,6 +11,8 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -18,6 +20,8 @@ import pytest
 
 from kinloop import scalar as sc
 from kinloop.compiler import Kernel, build, compile_function, guarded_check
+from kinloop.compiler.plan import find_rows
+from kinloop.compiler.plan.planner import make_plan
 from kinloop.compiler.run.host import host
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs mprotect")
@@ -80,6 +84,28 @@ def probe(dtype: str, at_end: bool, plant: str) -> None:
             check_steps(kernel, inputs, at_end)
             check_steps_on_arrays(kernel, inputs, at_end)
     check_single(dtype, at_end)
+    check_idle_lanes(dtype, at_end)
+
+
+def check_idle_lanes(dtype: str, at_end: bool) -> None:
+    """Rows of one state that do not fill vector registers: outputs are written, and read again by other segments."""
+    rowed, lanes = partial(make_plan, segment=2, large=1), host().lanes(dtype)
+    for n in (3, 5, lanes + 3, 2 * lanes - 1):
+
+        def body(x: Any, s: Any) -> dict[str, Any]:
+            first = x * s[0]
+            second = first * s[1] + x
+            return {"first": first, "second": second, "third": second * s[2] - first}
+
+        with mock.patch.object(build, "make_plan", rowed), mock.patch.object(find_rows, "WORTH", 0.0):
+            kernel = compile_function(sc.trace(body, {"x": n, "s": 3}), dtype=dtype, cache=False).compile()
+        rest = n % kernel.lanes
+        text = kernel._core.build().text(1)
+        assert (rest.bit_count() > 1) == ("@llvm.masked.store" in text.split("define", 1)[1])
+        x, s = guarded(np.arange(1, n + 1, dtype=dtype), at_end), np.array([2, 3, 5], dtype=dtype)
+        outputs = [guarded(np.zeros_like(x), at_end) for _ in range(3)]
+        for result, expected in zip(kernel(x, s, *outputs), (2 * x, 7 * x, 33 * x), strict=True):
+            np.testing.assert_array_equal(result, expected)
 
 
 def check_single(dtype: str, at_end: bool) -> None:

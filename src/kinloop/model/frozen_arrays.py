@@ -38,7 +38,7 @@ def frozen(x: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
 
 def frozen_numbers(x: object, count: int, what: str) -> tuple[float, ...]:
     """`frozen` as a tuple; one of floats, as most are, is taken as it is."""
-    if type(x) is tuple and len(x) == count and all([type(y) is float and -LARGEST <= y <= LARGEST for y in x]):
+    if type(x) is tuple and len(x) == count and all(type(y) is float and -LARGEST <= y <= LARGEST for y in x):
         return x
     return tuple(frozen(x, (count,), what).tolist())  # type: ignore[arg-type]  # checked there
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from kinloop.compiler.emit.ir import Module, Writer
 from kinloop.compiler.emit.lane_arithmetic import in_all_lanes
-from kinloop.compiler.emit.some_lanes import masked_load, masked_store
 from kinloop.compiler.emit.segment import OperationWriter, SegmentWriter
+from kinloop.compiler.emit.some_lanes import masked_load, masked_store
 from kinloop.compiler.emit.stage_parameters import stage_parameters
 from kinloop.compiler.emit.vector_type import Vector
 from kinloop.compiler.plan.orders import Row

@@ -106,7 +106,7 @@ class _Search:
         steps: Steps = None
         for v in stretch:
             found = self._alike(run[-1], v) if run and v not in made else None
-            if found is None or (steps is not None and found != steps) or not inside.isdisjoint(operations[v][1]):
+            if found is None or (found != steps and steps is not None) or not inside.isdisjoint(operations[v][1]):
                 if len(run) >= self.least:
                     self._keep(run)
                 run, inside, steps = ([], set(), None) if v in made else ([v], {v}, None)

@@ -15,18 +15,20 @@ def late(units: Sequence[Row], operations: Mapping[int, Operation]) -> list[Row]
 
     Algorithms go over all bodies time and again; what one pass computes for a later one waits in between. Rows stay.
     """
-    count = len(units)
-    place = {v: i for i, unit in enumerate(units) for v in unit}
-    first, last = dict.fromkeys(place, count), dict.fromkeys(place, -1)
+    count, values = len(units), 1 + max((max(unit) for unit in units), default=-1)  # operands come before their use
+    place, first, last = [-1] * values, [count] * values, [-1] * values
+    for i, unit in enumerate(units):
+        for v in unit:
+            place[v] = i
     for unit in reversed(units):
         v = unit[0]
         here, use = place[v], first[v]
         if len(unit) == 1:
-            given = [x for x in operations[v][1] if type(x) is int and x in place]
-            if here < use < count and all([last[x] >= use for x in given]):
+            given = [x for x in operations[v][1] if type(x) is int and place[x] >= 0]
+            if here < use < count and all(last[x] >= use for x in given):
                 here = place[v] = use
         else:
-            given = [x for v in unit for x in operations[v][1] if type(x) is int and x in place]
+            given = [x for v in unit for x in operations[v][1] if type(x) is int and place[x] >= 0]
         for x in given:
             if here < first[x]:
                 first[x] = here

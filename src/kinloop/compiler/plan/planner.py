@@ -94,10 +94,11 @@ def _levels(draft: Draft) -> Iterator[list[int]]:
     """Operations that wait for all they are given by how many of them lie on the way to each, nearest first."""
     level: dict[int, int] = {}
     groups: dict[int, list[int]] = {}
+    known = level.get
     for k, (op, args) in draft.operations.items():
         depth = 0
         for x in args:
-            if type(x) is int and x in level and level[x] > depth:
+            if type(x) is int and known(x, 0) > depth:
                 depth = level[x]
         if op in BARRIERS:
             depth += 1
