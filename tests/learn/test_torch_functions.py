@@ -166,18 +166,18 @@ def quantities():
 @pytest.mark.slow
 @pytest.mark.parametrize("quantity", [*quantities(), "difference"])
 def test_gradcheck_passes_on_every_operator(quantity):
-    four_bar = kl.robots.load("four_bar")
+    linkage = kl.robots.load("six_bar")
     rng = np.random.default_rng(8)
-    q, _ = four_bar.random_state(rng)
-    integrate = kt.function(four_bar, "integrate")
+    q, _ = linkage.random_state(rng)
+    integrate = kt.function(linkage, "integrate")
     start = torch.tensor(q)
     entry = QUANTITIES.get(quantity)
-    frames = [four_bar.body_names[-1]] if entry and entry.frames else []
-    f = kt.function(four_bar, quantity, frames=frames)
+    frames = [linkage.body_names[-1]] if entry and entry.frames else []
+    f = kt.function(linkage, quantity, frames=frames)
     names = entry.inputs[1:] if entry else ()
-    sizes = {"v": four_bar.nv, "tau": four_bar.nv, "a": four_bar.nv, "f": 6}
+    sizes = {"v": linkage.nv, "tau": linkage.nv, "a": linkage.nv, "f": 6}
     given = [torch.tensor(rng.normal(size=sizes[name]), requires_grad=True) for name in names]
-    dy = torch.zeros(four_bar.nv, dtype=torch.float64, requires_grad=True)
+    dy = torch.zeros(linkage.nv, dtype=torch.float64, requires_grad=True)
 
     def moved(dy, *others):
         end = integrate(start, dy, 1.0)
