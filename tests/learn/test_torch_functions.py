@@ -184,3 +184,17 @@ def test_gradcheck_passes_on_every_operator(quantity):
         return f(start, end) if quantity == "difference" else f(end, *others)
 
     assert torch.autograd.gradcheck(moved, (dy, *given), check_forward_ad=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("quantity", "sizes"), [("constrained_dynamics", (10, 10)), ("delassus", ()), ("delassus_solve", (3,))]
+)
+def test_gradcheck_passes_under_constraints(robot, quantity, sizes):
+    rng = np.random.default_rng(0)
+    start, integrate = torch.tensor(robot.random_state(3)[0]), kt.function(robot, "integrate")
+    f = kt.function(robot, quantity, constraints=[kl.Point("hand")])
+    given = [torch.tensor(rng.normal(size=n), requires_grad=True) for n in sizes]
+    dy = torch.zeros(robot.nv, dtype=torch.float64, requires_grad=True)
+    moved = lambda dy, *others: f(integrate(start, dy, 1.0), *others)  # noqa: E731
+    assert torch.autograd.gradcheck(moved, (dy, *given), check_forward_ad=True)
