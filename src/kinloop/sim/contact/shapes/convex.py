@@ -19,6 +19,9 @@ MOST_VERTICES = 20_000
 RIM = 16
 """Points of a cylinder's rim that stand for it where it lies flat."""
 
+TILT = 0.01
+"""Faces that are tilted against each other by less meet in a patch [rad]."""
+
 SIZES = {"sphere": 1, "capsule": 2, "box": 3, "cylinder": 2, "ellipsoid": 3}
 """Kinds of convex shapes that a few numbers describe, and how many; a mesh is described by vertices."""
 
@@ -154,7 +157,11 @@ class ConvexShape:
         return n
 
     def face(self, n: Array, tolerance: float) -> Array:
-        """Points (m, 3) of its outline that reach along n as far as any other but for a tolerance [m], in its frame."""
+        """Points (m, 3) of its outline that reach along n as far as any other but for a tolerance [m], in its frame.
+
+        And those that are seen less than `TILT` below the furthest one from there: a face that is tilted by less is
+        taken with all its corners, however large it is.
+        """
         if self.kind in ("cylinder", "capsule"):
             # Where n leads on the rims or caps at both ends; round a cylinder's rims also to fixed points of them.
             out = n if self.kind == "capsule" else np.array([n[0], n[1], 0.0]) / max(np.hypot(n[0], n[1]), 1e-12)
@@ -163,7 +170,11 @@ class ConvexShape:
         else:
             points = self._corners
         reach = points @ n
-        return np.asarray(points[reach >= reach[reach.argmax()] - tolerance])
+        furthest = int(reach.argmax())
+        below, away = reach[furthest] - reach, points - points[furthest]
+        # squares: below < TILT * |away|
+        seen_flat = below * below <= TILT**2 * (away * away).sum(axis=1)
+        return np.asarray(points[(below <= tolerance) | seen_flat])
 
     def end(self, n: Array, tolerance: float) -> Array:
         """`face`, of round shapes too: the one point that they have furthest along n."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from kinloop.errors import MethodError
 from kinloop.scalar import Array
-from kinloop.sim.contact.shapes.convex import ConvexShape, coal_module
+from kinloop.sim.contact.shapes.convex import TILT, ConvexShape, coal_module
 from kinloop.sim.contact.shapes.outlines import overlap
 from kinloop.sim.contact.shapes.patches import APART
 from kinloop.sim.contact.shapes.proximity import Proximity
@@ -33,9 +33,6 @@ FAILED = 1e-5
 
 LIFT = 0.01
 """How far shapes are lifted off each other to see the direction between them, as a part of the smaller one's size."""
-
-TILT = 0.01
-"""Faces that are tilted against each other by less meet in a patch [rad]."""
 
 LOST = 1e-8
 """By how much the nearest point must be nearer than all corners of a patch to take the place of one [m]."""
