@@ -14,6 +14,9 @@ import kinloop as kl
 from kinloop.errors import MethodError
 from kinloop.model import Builder, Geometry, Surface
 from kinloop.sim import Collisions, Plane, Status
+from kinloop.sim.contact.shapes.box_box import box_box
+from kinloop.sim.contact.shapes.convex import ConvexShape
+from kinloop.sim.contact.shapes.convex_pairs import proximities_of
 from kinloop.spatial import Transform, axis_rotation
 
 SIDE = 0.1
@@ -45,10 +48,10 @@ def placed(robot, places, R=None):
 
 
 @cache
-def stack(kind="mesh"):
+def stack(kind="mesh", iterations=5):
     """Two cubes on the ground, one on the other: hulls, or boxes."""
     shapes = [hull(), hull(shift=(0.3, 0.0, -0.2))] if kind == "mesh" else [Geometry("box", (SIDE,) * 3)] * 2
-    return kl.Simulator(scene(shapes), 2e-3, Plane(0.6), collisions=Collisions(0.6, contacts=10))
+    return kl.Simulator(scene(shapes), 2e-3, Plane(0.6), collisions=Collisions(0.6, contacts=10), iterations=iterations)
 
 
 def start(sim, rows=1, seed=0):
@@ -58,17 +61,38 @@ def start(sim, rows=1, seed=0):
 
 
 def test_hulls_stand_on_each_other_and_on_the_ground_as_boxes_do():
-    q, ends = placed(stack().robot, [(0, 0, 0.05), (0.02, 0.01, 0.15)]), {}
+    q = placed(stack().robot, [(0, 0, 0.05), (0.02, 0.01, 0.15)])
     for kind in ("mesh", "box"):
         run = stack(kind).rollout(q, None, steps=250, record=["q", "contact_force"])
         assert run.status == [Status.RUNNING]
         np.testing.assert_allclose(run.q[-1][[0, 1, 2, 7, 8, 9]], q[[0, 1, 2, 7, 8, 9]], atol=2e-6)
         np.testing.assert_allclose(np.abs(run.contact_force[-1][:, 2]).sum(), 3 * G, rtol=1e-4)
-        fall = stack(kind).rollout(*(x[0] for x in start(stack(kind))), steps=60)
+
+
+def test_hulls_fall_on_each_other_as_boxes_do():
+    """With many sweeps: corners of a face that turns are over-determined, and rounds come to their answer slowly."""
+    ends = {}
+    for kind in ("mesh", "box"):
+        sim = stack(kind, 50)
+        fall = sim.rollout(*(x[0] for x in start(sim)), steps=60)
         assert fall.status == [Status.RUNNING]
         ends[kind] = fall.q
     np.testing.assert_allclose(ends["mesh"][:30], ends["box"][:30], atol=1e-7)  # until one falls on the other
-    np.testing.assert_allclose(ends["mesh"], ends["box"], atol=2e-3)  # then other corners of a patch share friction
+    np.testing.assert_allclose(ends["mesh"], ends["box"], atol=1e-3)  # then corners come in another order
+
+
+def test_a_large_face_that_is_tilted_a_little_meets_another_with_all_its_corners():
+    """Its corners differ in height by more than a hundredth of half a side, and its tilt is less than a hundredth."""
+    tilted = axis_rotation((1.0, 0.0, 0.0), 0.004) @ axis_rotation((0.0, 1.0, 0.0), 0.005)
+    cube = ConvexShape("mesh", CUBE)
+    for x, y in product((-0.01, 0.01), repeat=2):
+        poses = tilted, np.array([x, y, SIDE - 2e-4]), np.eye(3), np.zeros(3)
+        corners = np.array([x.point for x in proximities_of(cube, cube, poses, 0.01)])
+        boxes = box_box((SIDE,) * 3, Transform(*poses[:2]), (SIDE,) * 3, Transform(*poses[2:]))
+        expected = np.array([x.point for x in boxes if x.gap < 1.0], dtype=float)
+        assert len(corners) == len(expected) == 4
+        for point in expected:
+            assert np.min(np.linalg.norm(corners - point, axis=1)) < 1e-4
 
 
 def test_rows_are_what_they_are_alone_and_go_on_as_if_they_had_not_stopped():
