@@ -119,13 +119,14 @@ def row_of_balls(gap, count=5, r=0.05):
         q[7 * k] = k * (2 * r + gap) - (0.01 if k == 0 else 0.0)
     v[3] = 1.0
     run = sim.rollout(q, v, steps=200)
-    assert run.status == [Status.RUNNING]
+    assert run.status == [Status.RUNNING] and run.peaks["penetration"][0] < 1e-5
     return run.final.qd[0].reshape(count, 6)[:, 3]
 
 
-def test_a_cradle_with_gaps_hands_the_speed_to_the_last_ball_exactly():
-    """Gaps that take more than a step: blows come one after another."""
-    np.testing.assert_allclose(row_of_balls(2e-3), [0, 0, 0, 0, 1], atol=1e-9)
+@pytest.mark.parametrize("gap", [2e-3, 5e-4, 1e-4])
+def test_a_cradle_with_gaps_hands_the_speed_to_the_last_ball_exactly(gap):
+    """Blows come one after another, also where several would come in a step, which is then taken in parts."""
+    np.testing.assert_allclose(row_of_balls(gap), [0, 0, 0, 0, 1], atol=1e-9)
 
 
 def test_a_cradle_without_gaps_is_hit_by_all_balls_at_once():
@@ -292,25 +293,24 @@ def run_tangled(steps, rows, restitution):
     return run, run.energy + 0.5 * PULL * sum(np.sum(run.q[..., k : k + 3] ** 2, axis=-1) for k in (0, b))
 
 
-def check_tangled(run, energy, deepest):
+def check_tangled(run, energy):
     """They touch, nothing sinks into anything, and energy only falls, but for what steps of first order do wrong."""
     assert np.all(run.status == Status.RUNNING), run.reasons
     assert np.max(np.mean(np.any(run.contact_force[:, 1:], axis=(2, 3)), axis=1)) > 0.2
-    assert np.max(run.peaks["penetration"]) < deepest
+    assert np.max(run.peaks["penetration"]) < 1e-4
     gained = np.max(energy - np.minimum.accumulate(energy, axis=1), axis=1)
     assert np.all(gained < 1e-3 * energy[:, 0]), gained / energy[:, 0]
     assert np.all(energy[:, -1] < 0.5 * energy[:, 0])
 
 
 def test_robots_that_are_tangled_in_each_other_create_no_energy():
-    check_tangled(*run_tangled(4000, 4, 0.5), deepest=1e-4)
+    check_tangled(*run_tangled(4000, 4, 0.5))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("restitution", [0.0, 0.5])
 def test_robots_that_are_tangled_in_each_other_create_no_energy_in_a_hundred_thousand_steps(restitution):
-    # what a blow throws back may come to something else within the same step, which stops it in the next
-    check_tangled(*run_tangled(100_000, 4, restitution), deepest=5e-4 if restitution else 1e-4)
+    check_tangled(*run_tangled(100_000, 4, restitution))
 
 
 def test_what_is_pressed_together_without_weight_does_not_sink():

@@ -66,7 +66,7 @@ class Hit(NamedTuple):
     0. `flying` says whether there are no impulses; `records` can be recorded. One of them, `touching`, is for sensors:
     of every contact the place, the normal towards the first of its `Contact.parties`, the force on that, a torque where
     contacts have any, and its number. `change` is what impulses do to velocities, `when` the part of the step before
-    a blow that gives something back.
+    a blow that gives something back, and `throws` says that the step is too long for that blow (`restitution`).
     """
 
     v: Array
@@ -76,6 +76,7 @@ class Hit(NamedTuple):
     records: dict[str, Any]
     change: Array
     when: Any
+    throws: Any = False
 
 
 class Contact:

@@ -149,7 +149,8 @@ class PairContact(Contact):
         kept.append(sc.where(sc.logical_or(vain, still), 1.0, 0.0))
         records = self._records(tree.nv, rows, count, told, [factor * x for x in stops], found, near)
         records["pressing"] = pressing
-        return ended(tree, v, v_free, drift, factor * change, bounce, flying, np.array(kept), records, h, True)
+        hit = ended(tree, v, v_free, drift, factor * change, bounce, flying, np.array(kept), records, h, True)
+        return hit._replace(throws=self._throws(tree.nv, rows, count, bounce, factor * found.w, h))
 
     def filled_slots(
         self, tree: ClusterTree, s: SmoothMotion, v: Array, v_free: Array, drift: Array, memory: Array, h: Any
@@ -209,6 +210,19 @@ class PairContact(Contact):
             return Bounce(0.0, 0.0, False)
         hit, when, _ = carry
         return Bounce(sc.where(hit, e, 0.0), sc.where(hit, when, 0.0), hit)
+
+    def _throws(self, n: int, rows: Array, count: Any, bounce: Bounce, w: Array, h: Any) -> Any:
+        """Whether a blow throws a body too far into another; w are its impulses in the rows of joints."""
+        if bounce.hit is False:
+            return False
+
+        def body(carry: Any, row: Any, shared: Any) -> tuple[Any, Any]:
+            m, blow = measured(row, n, self.rows), Bounce(0.0, shared[0], shared[1])
+            throws = blow.throws(m.gap, m.before, m.after, m.z[0] @ np.array(shared[3:]), shared[2])
+            return [sc.logical_or(carry[0], throws)], []
+
+        (throws,), _ = sc.scan(body, [False], rows, (bounce.when, bounce.hit, h, *w), count, USUAL, ())
+        return throws
 
     def _slots(self, tree: ClusterTree, rows: Array, count: Any, bounce: Bounce, jammed: Any, h: Any) -> Slots:
         """The contacts as the solver takes them."""

@@ -12,6 +12,10 @@ from kinloop.sim.on_loops import spanning
 from kinloop.sim.smooth_motion import SmoothMotion, spanning_kinetic_energy
 
 
+THROWN = 5e-5
+"""How far [m] a blow may throw a body into another that it reaches within the same step."""
+
+
 class Bounce(NamedTuple):
     """Restitution in force, the part of the step before the first touch, and whether there is one."""
 
@@ -31,8 +35,21 @@ class Bounce(NamedTuple):
         """The bound (1), for the gap that is left at the time of the touch."""
         if self.hit is False:
             return bound
-        left = gap + self.when * h * (before[0] + 0.5 * self.when * (after[0] - before[0]))
-        return sc.where(self.hit, sc.minimum(-left / h, 0.0), bound)
+        return sc.where(self.hit, sc.minimum(-self.left(gap, before, after, h) / h, 0.0), bound)
+
+    def left(self, gap: Any, before: Array, after: Array, h: Any) -> Any:
+        """The gap that is left at the time of the touch."""
+        return gap + self.when * h * (before[0] + 0.5 * self.when * (after[0] - before[0]))
+
+    def throws(self, gap: Any, before: Array, after: Array, change: Any, h: Any) -> Any:
+        """Whether a contact is deeper at the end of the step than it was, if blows `change` its normal velocity.
+
+        The bound is kept by the inelastic blow. What is given back besides may throw a body at another one, which it
+        reaches in what is left of the step.
+        """
+        left = self.left(gap, before, after, h)
+        end = left + ((1.0 - self.when) * h) * (after[0] + change)
+        return sc.logical_and(self.hit, end < sc.minimum(left, 0.0) - THROWN)
 
 
 def rebound(tree: ClusterTree, s: SmoothMotion, q: Array, v: Array, change: Array, w: Array, bounce: Bounce) -> Any:

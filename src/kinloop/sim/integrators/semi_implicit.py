@@ -237,7 +237,7 @@ def _finish(
     if system.is_smooth:
         rough = sc.logical_and(flying, too_rough(differences, past.known + 1.0, qd[system.drivers], h))
         correction = sc.where(rough, np.inf, correction)
-    over = contact.steps_over(tree, s, q, qd, q_next, qd_next, h) if contact else False
+    over = sc.logical_or(contact.steps_over(tree, s, q, qd, q_next, qd_next, h), hit.throws) if contact else False
     correction = sc.where(over, np.inf, correction) if over is not False else correction
     kept = differences[: len(past.differences)]
     known = sc.where(flying, sc.minimum(past.known + 1.0, float(len(kept))), 0.0)
