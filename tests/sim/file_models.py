@@ -59,7 +59,8 @@ SENSORS = """<mujoco><compiler angle="radian"/><option magnetic="0.1 -0.5 0.3"/>
 <framepos name="fp" objtype="body" objname="arm"/><framepos name="fr" objtype="site" objname="tip" reftype="site" refname="imu"/><framequat name="fq" objtype="xbody" objname="ball"/><framequat name="fqr" objtype="geom" objname="g" reftype="body" refname="ball"/>
 <framexaxis name="fx" objtype="site" objname="tip"/><frameyaxis name="fy" objtype="site" objname="tip" reftype="xbody" refname="base"/><framezaxis name="fz" objtype="geom" objname="g"/>
 <framelinvel name="lv" objtype="site" objname="tip"/><framelinvel name="lr" objtype="body" objname="ball" reftype="site" refname="imu"/><frameangvel name="wv" objtype="site" objname="tip"/><frameangvel name="wr" objtype="xbody" objname="ball" reftype="site" refname="tip"/>
-<framelinacc name="la" objtype="site" objname="tip"/><frameangacc name="wa" objtype="body" objname="ball"/><framepos name="fw" objtype="site" objname="w"/><clock name="clock"/></sensor></mujoco>"""
+<framelinacc name="la" objtype="site" objname="tip"/><frameangacc name="wa" objtype="body" objname="ball"/><framepos name="fw" objtype="site" objname="w"/><clock name="clock"/>
+<subtreecom name="sc" body="world"/><subtreelinvel name="sv" body="arm"/><subtreeangmom name="sl" body="base"/></sensor></mujoco>"""
 """Sensors of every kind."""
 
 

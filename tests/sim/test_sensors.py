@@ -114,3 +114,19 @@ def test_what_there_is_not_is_said(robot, tmp_path):
         Sensor("x", "smell")
     with pytest.raises(ModelError, match="sensor 'x' is a gyro and needs a frame alone"):
         Sensor("x", "gyro", "j")
+
+
+def test_subtrees_that_are_no_bodies_of_their_own_are_left_out_by_name(tmp_path):
+    arm = '<body name="arm"><joint axis="0 1 0"/><geom size="0.1"/><body name="tool"><geom size="0.1"/></body></body>'
+    sensors = (
+        '<subtreecom name="all" body="world"/><subtreecom name="tip" body="tool"/><subtreecom name="a" body="arm"/>'
+    )
+    (tmp_path / "arm.xml").write_text(
+        f'<mujoco><worldbody><body name="stand"><geom size="0.2" mass="3"/></body>{arm}</worldbody>'
+        f"<sensor>{sensors}</sensor></mujoco>"
+    )
+    with pytest.warns(ModelWarning) as seen:
+        robot = kl.load(tmp_path / "arm.xml")
+    said = " ".join(str(x.message) for x in seen)
+    assert "'all'" in said and "3 kg are fixed" in said and "2 elements" in said
+    assert [s.name for s in robot.mechanism.sensors] == ["a"]

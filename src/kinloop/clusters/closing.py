@@ -52,7 +52,7 @@ ASTRAY = 0.25
 distance apart bends by as much as it steps over that distance."""
 
 SHORTEST, AT_LAST = 2.0**-10, 8
-"""Where a part of a step that is no longer cannot be followed the rest is taken in so many parts, wherever they lead."""
+"""Where a part of a step that is no longer cannot be followed, the rest is taken in so many parts."""
 
 FINISHED = 1e-13
 """A residual [m, rad] that is not worth damping for: a step that fails from here fails by rounding."""
@@ -154,8 +154,8 @@ def close_step(tree: ClusterTree, q: Array, dy: Array) -> Array:
 
     A linkage has several assemblies, and from where a long step along its tangent leads Newton's method may find any
     of them. A step that is corrected by too much of its own length is taken in parts, each half as long as the one that
-    failed: these follow the linkage as it moves. Where even a short one fails the linkage cannot go on that way, and what
-    is left of the step is taken in a few parts, each to the nearest closed configuration.
+    failed: these follow the linkage as it moves. Where even a short one fails the linkage cannot go on that way, and
+    what is left of the step is taken in a few parts, each to the nearest closed configuration.
     """
     done, part = 0.0, 1.0
     while done < 1.0:

@@ -20,6 +20,7 @@ SENSOR_KINDS = {
     "gyro": 3, "velocimeter": 3, "accelerometer": 3, "magnetometer": 3,
     "frame_position": 3, "frame_quaternion": 4, "frame_x_axis": 3, "frame_y_axis": 3, "frame_z_axis": 3,
     "frame_velocity": 3, "frame_angular_velocity": 3, "frame_acceleration": 3, "frame_angular_acceleration": 3,
+    "subtree_com": 3, "subtree_velocity": 3, "subtree_angular_momentum": 3,
     "touch": 1, "force": 3, "torque": 3, "contact_force": 3, "clock": 1,
 }  # fmt: skip
 """Kinds of sensors, and how many numbers each gives."""
@@ -37,18 +38,21 @@ OF_CONTACT = ("touch", "force", "torque", "contact_force")
 ZONES = {"sphere": 1, "capsule": 2, "ellipsoid": 3, "cylinder": 2, "box": 3}
 """Volumes in which contacts are felt, and how many numbers are their size."""
 
-OF_PART = {"joint", "ball", "tendon", "actuator", "contact"}
+OF_PART = {"joint", "ball", "tendon", "actuator", "contact", "subtree"}
 """First words of kinds that are of a named part."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sensor:
-    """A sensor of a `kind` (`SENSOR_KINDS`): of the joint, tendon or actuator named `part`, or of a `frame`.
+    """A sensor of a `kind` (`SENSOR_KINDS`): of the joint, tendon, actuator or body named `part`, or of a `frame`.
 
     Of a frame are measured: a gyro, velocimeter, accelerometer and magnetometer in its own axes; pose, velocity and
     acceleration of its origin in the axes of the world, poses and velocities also relative to the frame `reference`.
     Accelerations are those that a body feels: upward where it is held against gravity. A `cutoff` above zero bounds
     what it tells in both directions; `field` is the magnetic field in the world.
+
+    Of a subtree, the body `part` and all that it carries (of everything where that is "world"), are measured: the centre
+    of mass and its velocity in the world, and the angular momentum about it in the axes of the world.
 
     A `touch` sums the normal forces of contacts on the link named `link` that lie in its `zone` (a kind and size of
     `Geometry`, at its frame), or whose line along the normal, away from the link, meets that. A `force` or `torque` is

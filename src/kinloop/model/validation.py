@@ -53,6 +53,7 @@ def _check_annotations(m: Mechanism) -> None:
     known: dict[str, Iterable[str]] = {"joint": m.joint_types, "ball": m.joint_types}
     known |= {"tendon": {t.name for t in m.tendons}, "actuator": {a.name for a in m.actuators}}
     known["contact"] = _touchable(m) if any(s.kind == "contact_force" for s in m.sensors) else ()
+    known["subtree"] = {WORLD, *(b.name for b in m.bodies)}
     _unique("tendon", [t.name for t in m.tendons])
     _unique("sensor", [s.name for s in m.sensors])
     frames = [(f, f"actuator {a.name!r}") for a in m.actuators for f in (a.site, a.reference)]

@@ -97,6 +97,20 @@ class Reading:
                 self._bodies.append((before + own, T.motion(a) + cross_motion(before, own) + bias))
         return self._bodies
 
+    def subtree(self, s: Sensor) -> Array:
+        """What a sensor of a subtree tells: m c, and momenta h = [l; p] about the world's origin, are summed."""
+        top, root = self.top, self.top.body_index[s.part]
+        mass, moment, h = 0.0, np.zeros(3), np.zeros(6)
+        for i, (v, _) in enumerate(self._moving()):
+            if root < 0 or root in top.support(i):
+                T, m = self.at.body(i), top.inertia[i].M[0, 0]
+                mass, moment = mass + m, moment + m * (T.p + T.R @ np.asarray(top.com[i]))
+                h = h + T.force(top.inertia[i].apply(v))
+        if s.kind == "subtree_com":
+            return moment / mass
+        velocity: Array = h[3:] / mass
+        return velocity if s.kind == "subtree_velocity" else h[:3] - cross(moment, velocity)
+
     def line(self, s: Sensor) -> Line:
         """The length that a sensor of a tendon or an actuator is of."""
         if s.kind.startswith("tendon"):
@@ -119,7 +133,7 @@ class Reading:
 
 
 def _of_parts(r: Reading, s: Sensor) -> Any:
-    """What a sensor of a joint, tendon or actuator tells."""
+    """What a sensor of a joint, tendon, actuator or subtree tells."""
     match s.kind:
         case "joint_position" | "ball_quaternion":
             return r.joint(s, r.q, r.top.q_of)
@@ -128,6 +142,8 @@ def _of_parts(r: Reading, s: Sensor) -> Any:
         case "joint_actuator_force":
             d = r.top.v_of[r.top.joint_index[s.part]].start
             return sum((x for e, x in motor_forces(r.drive, r.q, r.qd, r.u, at=r.at) if e == d), 0.0)
+        case "subtree_com" | "subtree_velocity" | "subtree_angular_momentum":
+            return r.subtree(s)
         case "tendon_position" | "actuator_position":
             return r.line(s).length
         case "tendon_velocity" | "actuator_velocity":

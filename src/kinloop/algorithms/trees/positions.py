@@ -23,7 +23,7 @@ from kinloop.scalar import Array
 def integrate(tree: ClusterTree, q: Array, v: Array, dt: Array, judged: bool = True) -> Array:
     """The configuration reached from q by the velocity v in time dt (1,): independents exactly, dependents by Newton.
 
-    A step that is so long that it might lead to another assembly of a loop is left to the search (`closing.close_step`).
+    A step so long that it might lead to another assembly of a loop is left to the search (`closing.close_step`).
     `judged` says whether faults of q (`state_faults`) count as well.
     """
     top, dy = tree.top, v * dt[0]

@@ -80,7 +80,7 @@ def read_mjcf(root: Node, path: Path, roots: Roots, options: Options, notes: Not
     warn_of_unmodelled(model, description.notes, frames.names, places)
     description.actuators += read_actuators(model, frames, places)
     description.tendons += read_tendons(model, frames, places)
-    description.sensors += read_sensors(model, frames, places)
+    description.sensors += read_sensors(model, frames, places, description.notes)
     for k in range(model.nkey):
         name = frames.names.of("key", k)
         with places.of("key", name).blamed():

@@ -34,7 +34,7 @@ SENSORS = {
     "accelerometer", "velocimeter", "gyro", "magnetometer", "jointpos", "jointvel", "jointactuatorfrc", "ballquat",
     "ballangvel", "tendonpos", "tendonvel", "actuatorpos", "actuatorvel", "actuatorfrc", "framepos", "framequat",
     "framexaxis", "frameyaxis", "framezaxis", "framelinvel", "frameangvel", "framelinacc", "frameangacc", "touch",
-    "force", "torque", "contact", "clock",
+    "force", "torque", "contact", "clock", "subtreecom", "subtreelinvel", "subtreeangmom",
 }  # fmt: skip
 """Sensors that are modelled; others, those of cameras, and those with a delay are left out with a warning."""
 NET_FORCE = {"data": "force", "reduce": "netforce", "site": None, "subtree1": None, "subtree2": None}

@@ -11,7 +11,6 @@ from kinloop.sim.contact.contact_block import TINY
 from kinloop.sim.on_loops import spanning
 from kinloop.sim.smooth_motion import SmoothMotion, spanning_kinetic_energy
 
-
 THROWN = 5e-5
 """How far [m] a blow may throw a body into another that it reaches within the same step."""
 
