@@ -51,7 +51,7 @@ class Sensor:
     Accelerations are those that a body feels: upward where it is held against gravity. A `cutoff` above zero bounds
     what it tells in both directions; `field` is the magnetic field in the world.
 
-    Of a subtree, the body `part` and all that it carries (of everything where that is "world"), are measured: the centre
+    Of a subtree, the body `part` and all that it carries (everything where that is "world"), are measured: the centre
     of mass and its velocity in the world, and the angular momentum about it in the axes of the world.
 
     A `touch` sums the normal forces of contacts on the link named `link` that lie in its `zone` (a kind and size of

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinloop.scalar import Array
-from kinloop.sim.contact.shapes.convex import ConvexShape
-from kinloop.sim.contact.shapes.convex_pairs import INWARD, LOST, TILT, furthest_along_diagonals, proximities_of
+from kinloop.sim.contact.shapes.convex import TILT, ConvexShape
+from kinloop.sim.contact.shapes.convex_pairs import INWARD, LOST, furthest_along_diagonals, proximities_of
 from kinloop.sim.contact.shapes.height_fields import Heights
 from kinloop.sim.contact.shapes.outlines import hull, inside, overlap
 from kinloop.sim.contact.shapes.patches import APART
