@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 
 import kinloop as kl
-from kinloop.sim import Plane, Simulator
+from kinloop.model import Builder
+from kinloop.sim import Plane, Simulator, Status
 from kinloop.sim.actuators import make_drive
 from kinloop.sim.contact import joint_stops as stops
 from kinloop.sim.contact.joint_stops import (
     BACK,
+    FASTEST,
     NEAR_STOP,
     NEVER,
     OVER,
+    RETURN,
     JointLimit,
     JointPath,
     joint_limits,
@@ -36,11 +39,23 @@ def test_bounds_lead_to_the_stop_in_one_step():
         assert x + H * high == pytest.approx(1.0)
 
 
-def test_beyond_a_stop_a_joint_comes_back_slowly():
+def test_beyond_a_stop_a_joint_comes_back_the_more_slowly_the_nearer_it_is():
     limit = JointLimit(0, 0, -0.5, 1.0, 0.0)
-    assert limit.bounds(-0.7, H)[0] == BACK * H and limit.bounds(1.2, H)[1] == -BACK * H
+    assert limit.bounds(-0.52, H)[0] == pytest.approx(BACK * H + 0.02 / RETURN)
+    assert limit.bounds(1.01, H)[1] == pytest.approx(-BACK * H - 0.01 / RETURN)
+    assert limit.bounds(-9.0, H)[0] == -limit.bounds(9.0, H)[1] == pytest.approx(BACK * H + FASTEST)
     close = 1e-3 * BACK * H * H  # nearer than what a step brings back: exactly to the stop
     assert limit.bounds(-0.5 - close, H)[0] == pytest.approx(close / H, rel=1e-6)
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.5])
+def test_a_joint_that_begins_beyond_a_stop_is_back_within_a_second(damping):
+    """As fast as it may be brought back; with damping, which has to be overcome, it rests at the stop."""
+    b = Builder("arm")
+    b.body("arm", mass=1.0, com=(0.2, 0, 0), inertia=(0.01,) * 3, axis="z", lower=0.4, upper=1.0, damping=damping)
+    run = Simulator(b.build(), H).rollout([0.0], None, steps=1500, record=["q", "v"])
+    assert run.status == [Status.RUNNING] and np.max(run.v) < FASTEST + 0.01 and run.q[1000, 0] > 0.4 - 5e-3
+    assert not damping or run.q[-1, 0] == pytest.approx(0.4, abs=0.01)
 
 
 def test_joints_without_a_stop_on_one_side_are_free_there():

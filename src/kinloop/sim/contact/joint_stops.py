@@ -30,7 +30,11 @@ NEVER = 1e30
 """A velocity that no joint reaches: the bound of a joint without a stop on that side."""
 
 BACK = 5.0
-"""How fast a joint comes back from beyond its stops, per step [rad/s^2, m/s^2]: as slowly as a fall begins."""
+"""How fast a joint comes back at least from beyond its stops, per step [rad/s^2, m/s^2]: as slowly as a fall begins."""
+
+RETURN, FASTEST = 0.1, 0.5
+"""A joint that is far beyond a stop comes back so fast that it would be there in this time [s], and no faster than this
+[rad/s, m/s]: nothing stops it when it is back. In loops all come back at the least speed."""
 
 DEAD = 0.1
 """A joint of a loop that takes less than this part of its usual share in the motion is near a dead centre. From beyond
@@ -79,12 +83,12 @@ class JointLimit(NamedTuple):
         return 0.0
 
     def bounds(self, x: Any, h: Any) -> tuple[Any, Any]:
-        """Velocities that keep position x within the stops, or bring it back slowly from beyond them."""
+        """Velocities that keep position x within the stops, or bring it back from beyond them, slowly in the end."""
         low, high = -NEVER, NEVER
         if np.isfinite(self.lower):
-            low = sc.minimum((self.lower - x) / h, BACK * h)
+            low = sc.minimum((self.lower - x) / h, BACK * h + sc.minimum((self.lower - x) * (1.0 / RETURN), FASTEST))
         if np.isfinite(self.upper):
-            high = sc.maximum((self.upper - x) / h, -BACK * h)
+            high = sc.maximum((self.upper - x) / h, sc.maximum((self.upper - x) * (1.0 / RETURN), -FASTEST) - BACK * h)
         return low, high
 
     def is_passed(self, x0: Any, x1: Any) -> Any:
@@ -218,13 +222,13 @@ class JointPath(NamedTuple):
         """Whether the joint stays within its stops."""
         return sc.logical_and(self.low <= self.rate, self.rate <= self.high)
 
-    def coming_back(self, part: Any) -> JointPath:
-        """The path with bounds that bring the joint back from beyond its stops at a part of their speed."""
+    def coming_back(self, part: Any, h: Any) -> JointPath:
+        """The path with bounds that bring a joint of a loop back from beyond its stops at a part of the least speed."""
         if isinstance(part, float):  # it is in no loop
             return self
-        low, high = (
-            sc.where(out, part * x, x) for x, out in ((self.low, self.low > 0.0), (self.high, self.high < 0.0))
-        )
+        least = BACK * h
+        low = sc.where(self.low > 0.0, part * sc.minimum(self.low, least), self.low)
+        high = sc.where(self.high < 0.0, part * sc.maximum(self.high, -least), self.high)
         return self._replace(low=low, high=high)
 
     def allowing_rest(self, when: Any) -> JointPath:
@@ -261,7 +265,7 @@ def joint_paths(
         line, dry = j.line(at), j.friction if s.rub is None or j.dof < 0 else j.friction + s.rub[j.dof]
         x = line.length - 0.5 * h * line.rate(was) - line.rate(aside)
         path = JointPath(line.rate(rates), *j.bounds(x, h), dry * h, line.arms, j.softness(h))
-        out.append(path.coming_back(_share(j, tree, s)))
+        out.append(path.coming_back(_share(j, tree, s), h))
     return out
 
 
