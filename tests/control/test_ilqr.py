@@ -220,3 +220,32 @@ def test_inputs_that_do_not_fit_are_named():
         ILQR(solver().dynamics, cost, limits=([1.0, 2.0], [3.0, 4.0]))
     with pytest.raises(ShapeError, match="a cost must be one number"):
         ILQR(solver().dynamics, lambda q, v, u, t: u)
+
+
+def test_every_problem_of_a_batch_has_parameters_of_its_own():
+    """As if each had been written with its numbers in the cost; the same bits alone and among others."""
+    robot, q0 = four_bar()
+    dynamics = SmoothDynamics(robot, 0.02)
+
+    def reach(q, v, p):
+        return p[1] * (q[0] - p[0]) ** 2 + v @ v
+
+    shared = ILQR(dynamics, lambda q, v, u, t, p: p[2] * u @ u, reach, limits=(-2.0, 2.0), parameters=3)
+    goals = np.array([[1.0, 30.0, 0.05], [0.2, 30.0, 0.05], [1.0, 3.0, 0.2]])
+    found = shared.solve(q0, steps=T, parameters=goals)
+    assert found.q.shape[0] == 3 and found.converged.all() and np.ptp(found.q[:, -1, 0]) > 0.3
+    for k, p in enumerate(goals):
+        alone = shared.solve(q0, steps=T, parameters=p)
+        assert alone.cost == found.cost[k] and np.array_equal(alone.controls, found.controls[k])
+        own = ILQR(
+            dynamics, lambda q, v, u, t, p=p: p[2] * u @ u, lambda q, v, p=p: reach(q, v, p), limits=(-2.0, 2.0)
+        ).solve(q0, steps=T)
+        assert own.cost == pytest.approx(float(alone.cost), rel=1e-9)
+    with pytest.raises(MethodError, match="the costs have 3 parameters; give parameters="):
+        shared.solve(q0, steps=T)
+    with pytest.raises(MethodError, match=r"the costs have 0 parameters; make them with ILQR\(..., parameters=n\)"):
+        solver().solve(q0, steps=T, parameters=[1.0])
+    with pytest.raises(ShapeError, match=r"parameters must have shape \(3,\)"):
+        shared.solve(q0, steps=T, parameters=[1.0])
+    with pytest.raises(ShapeError, match="have 2, 1, 1, 3 problems"):
+        shared.solve(np.tile(q0, (2, 1)), steps=T, parameters=goals)

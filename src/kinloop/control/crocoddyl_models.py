@@ -6,23 +6,18 @@ A state of crocoddyl's is x = (q, v), positions of all spanning-tree joints and 
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kinloop import scalar as sc
-from kinloop.algorithms.differentiated import closed_rate
-from kinloop.algorithms.trees import positions
-from kinloop.control.motions import SOURCES
-from kinloop.control.smooth_dynamics import SmoothDynamics, turned
+from kinloop.control.closed_manifold import ClosedManifold
+from kinloop.control.smooth_dynamics import SmoothDynamics
 from kinloop.control.traced_cost import Cost, Terminal, TracedCost
 from kinloop.errors import MethodError
 from kinloop.inputs import checked, checked_count
 from kinloop.robot import Robot
 from kinloop.scalar import Array
-from kinloop.sim.linearization.traced import Traced
 
 try:
     import crocoddyl
@@ -35,20 +30,7 @@ class ClosedState(crocoddyl.StateAbstract):  # type: ignore[misc]
 
     def __init__(self, robot: Robot) -> None:
         super().__init__(robot.nq + robot.nv, 2 * robot.nv)
-        self.robot, n, tree = robot, robot.nq, robot.tree
-
-        def between(q0: Array, q1: Array) -> dict[str, Array]:
-            found, units = np.asarray(positions.difference(tree, q0, q1), dtype=object), np.eye(tree.nv)
-            both, none = [*q0, *q1], np.zeros(n)
-            first = [sc.jvp(found, both, [*closed_rate(tree, q0, e), *none]) for e in units]
-            second = [sc.jvp(found, both, [*none, *closed_rate(tree, q1, e)]) for e in units]
-            return {"first": np.stack(first, axis=1), "second": np.stack(second, axis=1)}
-
-        make = partial(robot.kernels.make, sources=(*SOURCES, "control/crocoddyl_models.py"))
-        sizes, step = {"q0": n, "q1": n}, {"q": n, "step": robot.nv}
-        self._between = make("difference_slopes", Traced(between, sizes), sizes)
-        call = Traced(lambda q, step: dict(zip(("first", "second"), turned(robot, q, step), strict=True)), step)
-        self._ahead = make("integrate_slopes", call, step)
+        self.robot, self.manifold = robot, ClosedManifold(robot)
 
     def zero(self) -> Array:
         """The neutral configuration at rest."""
@@ -70,14 +52,14 @@ class ClosedState(crocoddyl.StateAbstract):  # type: ignore[misc]
 
     def Jdiff(self, x0: Array, x1: Array, firstsecond: Any = crocoddyl.Jcomponent.both) -> Any:
         """How `diff` changes with x0 and x1."""
-        first, second = self._between(self.split(x0)[0], self.split(x1)[0])
+        first, second = self.manifold.difference_slopes(self.split(x0)[0], self.split(x1)[0])
         one = np.eye(self.robot.nv)
         return _chosen(_blocks(first, -one), _blocks(second, one), firstsecond)
 
     def Jintegrate(self, x: Array, dx: Array, firstsecond: Any = crocoddyl.Jcomponent.both) -> Any:
         """How `integrate` changes with x and dx."""
         q, v = self.split(x)
-        first, second = self._ahead(q, np.array(dx[: len(v)]))
+        first, second = self.manifold.integrate_slopes(q, np.array(dx[: len(v)]))
         one = np.eye(self.robot.nv)
         return _chosen(_blocks(first, one), _blocks(second, one), firstsecond)
 

@@ -13,6 +13,8 @@ contact (`SimulatedSteps`), or of smooth motion (`SmoothDynamics`). docs/control
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -33,9 +35,10 @@ class ILQR:
 
     `dynamics` is a `Simulator`, contact included, or `SmoothDynamics`. `cost(q, v, u, t)` is a number for every step,
     `terminal(q, v)` one of the last state; both are written with NumPy or `kinloop.scalar` for one state, may ask the
-    robot (`robot.frame_pose(q, "hand")`), and are traced, so that their derivatives are exact. `limits` are the least
-    and the largest controls, each (nu,) or a number. A problem has converged where its model foretells a decrease of
-    the cost by less than `tolerance` times the cost.
+    robot (`robot.frame_pose(q, "hand")`), and are traced, so that their derivatives are exact. With `parameters`, the
+    count of numbers that every problem has of its own (a goal, weights), they are `cost(q, v, u, t, p)` and
+    `terminal(q, v, p)`. `limits` are the least and the largest controls, each (nu,) or a number. A problem has
+    converged where its model foretells a decrease of the cost by less than `tolerance` times the cost.
     """
 
     def __init__(
@@ -47,14 +50,20 @@ class ILQR:
         limits: tuple[ArrayLike, ArrayLike] | None = None,
         tolerance: float = 1e-8,
         threads: int | None = None,
+        parameters: int = 0,
     ) -> None:
         steps = SimulatedSteps(dynamics) if isinstance(dynamics, Simulator) else dynamics
         self.dynamics: Steps = steps
         self.robot, self.nu = steps.robot, steps.nu
         self.tolerance = checked_number("tolerance", tolerance, "be a positive number", np.finfo(float).tiny)
         self.limits = _checked_limits(limits, self.nu)
-        end = TracedCost(self.robot, 0, lambda q, v, u, t: 0.0 * t if terminal is None else terminal(q, v))
-        self.planner = Planner(steps, TracedCost(self.robot, self.nu, cost), end, threads)
+        self.parameters = checked_count("parameters", parameters, least=0)
+
+        def last(q: Array, v: Array, u: Array, t: Any, *p: Array) -> Any:
+            return 0.0 * t if terminal is None else terminal(q, v, *p)
+
+        costs = [TracedCost(self.robot, n, call, self.parameters) for n, call in ((self.nu, cost), (0, last))]
+        self.planner = Planner(steps, costs[0], costs[1], threads)
 
     def solve(
         self,
@@ -64,38 +73,53 @@ class ILQR:
         *,
         steps: int | None = None,
         iterations: int = 100,
+        parameters: ArrayLike | None = None,
     ) -> Solution:
         """The best controls from (q0, v0), one problem or rows of them, beginning with the guess `controls`.
 
         `controls` are (T, nu), or (B, T, nu) for rows of problems; without them `steps` says how many there are, and
-        the guess is zero. A guess beyond the limits is cut at them.
+        the guess is zero. A guess beyond the limits is cut at them. `parameters` are those of the costs, (np,) or
+        (B, np).
         """
         robot, iterations = self.robot, checked_count("iterations", iterations, least=0)
         q = checked("q0", q0, robot.nq)
         robot.check_closed(q)
         v = checked("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)
         u = self._guess(controls, steps)
-        single = q.ndim == 1 and v.ndim == 1 and u.ndim == 2
-        start = [q if q.ndim > 1 else q[None], v if v.ndim > 1 else v[None], u if u.ndim > 2 else u[None]]
-        if start[0].ndim > 2 or start[1].ndim > 2 or start[2].ndim > 3:
+        p = self._numbers(parameters)
+        given = {"q0": (q, 1), "v0": (v, 1), "controls": (u, 2), "parameters": (p, 1)}
+        if any(x.ndim > n + 1 for x, n in given.values()):
             raise ShapeError(
-                "q0, v0, controls must be (nq,), (nv,), (T, nu) or have one axis of problems in front, received "
-                f"{q.shape}, {v.shape}, {u.shape}"
+                "q0, v0, controls, parameters must be (nq,), (nv,), (T, nu), (np,) or have one axis of problems in "
+                f"front, received {', '.join(str(x.shape) for x, _ in given.values())}"
             )
+        start = [x if x.ndim > n else x[None] for x, n in given.values()]
         rows = max(map(len, start))
         if any(len(x) not in (1, rows) for x in start):
             raise ShapeError(
-                f"q0, v0, controls have {', '.join(str(len(x)) for x in start)} problems; give equal numbers"
+                f"{', '.join(given)} have {', '.join(str(len(x)) for x in start)} problems; give equal numbers"
             )
-        q, v, u = (np.ascontiguousarray(np.broadcast_to(x, (rows, *x.shape[1:]))) for x in start)
-        solution = self._optimized(q, v, np.clip(u, *self.limits), iterations)
-        return solution.first() if single else solution
+        q, v, u, p = (np.ascontiguousarray(np.broadcast_to(x, (rows, *x.shape[1:]))) for x in start)
+        solution = self._optimized(q, v, np.clip(u, *self.limits), p, iterations)
+        return solution.first() if all(x.ndim == n for x, n in given.values()) else solution
 
-    def _optimized(self, q: Array, v: Array, u: Array, iterations: int) -> Solution:
+    def _numbers(self, parameters: ArrayLike | None) -> Array:
+        if (parameters is None) != (self.parameters == 0):
+            raise MethodError(
+                f"the costs have {self.parameters} parameters; "
+                + (
+                    "give parameters=, (np,) or (B, np)"
+                    if self.parameters
+                    else "make them with ILQR(..., parameters=n)"
+                )
+            )
+        return np.zeros(0) if parameters is None else checked("parameters", parameters, self.parameters)
+
+    def _optimized(self, q: Array, v: Array, u: Array, p: Array, iterations: int) -> Solution:
         rows, steps, nu = u.shape
         start = np.full((rows, steps + 1, q.shape[1]), q[:, None]), np.full((rows, steps + 1, v.shape[1]), v[:, None])
         none = np.zeros((rows, steps, nu)), np.zeros((rows, steps, nu, 2 * self.robot.nv))
-        first = self.planner.follow(Motions(*start, u), *none, self.limits)
+        first = self.planner.follow(Motions(*start, u), *none, self.limits, p)
         state = Optimization(self.planner, first, self.limits, self.tolerance)
         for _ in range(iterations):
             if not state.iterate():

@@ -114,7 +114,7 @@ class Optimization:
         """Those rows of problems that have a model along their present motion, made where need be."""
         new = np.array([row for row in rows if int(row) not in self._models], dtype=int)
         if len(new):
-            model = self.planner.model(self.now.at(new).motions)
+            model = self.planner.model(self.now.at(new).motions, self.now.parameters[new])
             for k, row in enumerate(new):
                 self._models[int(row)] = model.at(slice(k, k + 1))
                 self._judge_model(int(row), self._models[int(row)])
@@ -180,7 +180,7 @@ class Optimization:
         K = np.where(found[..., None, None, None], K, 0.0)
         about = Motions(*(np.repeat(x, count, axis=0) for x in now.motions))
         flat_k, flat_K = (x.reshape(-1, *x.shape[2:]) for x in (k, K))
-        tried = self.planner.follow(about, flat_k, flat_K, self.limits)
+        tried = self.planner.follow(about, flat_k, flat_K, self.limits, np.repeat(now.parameters, count, axis=0))
         foretold = -(lengths * slope + 0.5 * lengths**2 * curvature)
         cost = tried.cost.reshape(len(rows), count)
         with np.errstate(invalid="ignore"):

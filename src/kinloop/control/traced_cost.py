@@ -1,8 +1,9 @@
 """A cost of states and controls, traced once: its value, gradient and Hessian, exactly, in the tangent space.
 
-A cost is written with NumPy for one state, `cost(q, v, u, t)`, and may ask the robot (`robot.frame_pose(q, "hand")`).
-Gradients with respect to q are along closed motions, q + dq = robot.integrate(q, dq). The Hessian is that of the cost
-along such motions: the changes of the gradient, made symmetric, since turns do not commute.
+A cost is written with NumPy for one state, `cost(q, v, u, t)`, with parameters `cost(q, v, u, t, p)`, and may ask the
+robot (`robot.frame_pose(q, "hand")`). Gradients with respect to q are along closed motions, q + dq =
+robot.integrate(q, dq). The Hessian is that of the cost along such motions: the changes of the gradient, made symmetric,
+since turns do not commute.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from kinloop.robot import Robot
 from kinloop.scalar import Array
 from kinloop.scalar.tracing import kept_objects
 
-Cost = Callable[[Array, Array, Array, Any], Any]
-Terminal = Callable[[Array, Array], Any]
+Cost = Callable[..., Any]
+"""cost(q, v, u, t), or with parameters cost(q, v, u, t, p)."""
+Terminal = Callable[..., Any]
+"""terminal(q, v), or with parameters terminal(q, v, p)."""
 
 
 class Expansion(NamedTuple):
@@ -43,14 +46,14 @@ class Expansion(NamedTuple):
 
 
 class TracedCost:
-    """A cost function of a robot with `nu` controls, as kernels for rows of states."""
+    """A cost function of a robot with `nu` controls and `parameters` numbers, as kernels for rows of states."""
 
-    def __init__(self, robot: Robot, nu: int, cost: Cost) -> None:
+    def __init__(self, robot: Robot, nu: int, cost: Cost, parameters: int = 0) -> None:
         self.robot, self.nu = robot, nu
-        self._sizes = {"q": robot.nq, "v": robot.nv, "u": nu, "t": 1}
+        self._sizes = {"q": robot.nq, "v": robot.nv, "u": nu, "t": 1} | ({"p": parameters} if parameters else {})
 
-        def call(q: Array, v: Array, u: Array, t: Array) -> dict[str, Any]:
-            value = cost(q, v, u, t[0])
+        def call(q: Array, v: Array, u: Array, t: Array, *p: Array) -> dict[str, Any]:
+            value = cost(q, v, u, t[0], *p)
             if np.shape(value) != ():
                 raise ShapeError(f"a cost must be one number, received an array of shape {np.shape(value)}")
             return {"value": np.array([value])}
@@ -60,14 +63,14 @@ class TracedCost:
         self.value_kernel = self._kernel("cost", function)
         self.expansion_kernel = self._kernel("cost_expansion", self._expanded(function))
 
-    def value(self, q: Array, v: Array, u: Array, t: Array, threads: int | None = None) -> Array:
+    def value(self, q: Array, v: Array, u: Array, t: Array, *p: Array, threads: int | None = None) -> Array:
         """Of rows of states (..., n): the cost of each; nan where a state is not finite."""
-        lead, flat = _flat(q, v, u, t)
+        lead, flat = _flat(q, v, u, t, *p)
         return np.asarray(rows_of(self.value_kernel, *flat, threads=threads)).reshape(lead)
 
-    def expand(self, q: Array, v: Array, u: Array, t: Array, threads: int | None = None) -> Expansion:
+    def expand(self, q: Array, v: Array, u: Array, t: Array, *p: Array, threads: int | None = None) -> Expansion:
         """Of rows of states (..., n): derivatives of the cost at each."""
-        lead, flat = _flat(q, v, u, t)
+        lead, flat = _flat(q, v, u, t, *p)
         n, nu = 2 * self.robot.nv, self.nu
         gradient, hessian = rows_of(self.expansion_kernel, *flat, threads=threads)
         g, H = gradient.reshape(*lead, n + nu), hessian.reshape(*lead, n + nu, n + nu)
@@ -81,7 +84,7 @@ class TracedCost:
     def _expanded(self, function: sc.Function) -> sc.Function:
         """The gradient and Hessian of a traced value along (q, v, u)."""
         tree, graph = self.robot.tree, function.graph
-        q, v, u, _ = (graph.inputs(name, n) for name, n in self._sizes.items())
+        q, v, u, *_ = (graph.inputs(name, n) for name, n in self._sizes.items())
         with kept_objects():
             gradient = tangent_gradient(tree, function.outputs["value"][0], q, [*v, *u])
             units = np.eye(len(gradient))
@@ -103,7 +106,7 @@ def along_motions(tree: ClusterTree, values: Array, q: Array, others: list[Any],
     return sc.jvp(np.asarray(values, dtype=object), [*q, *others], [*dq, *direction[tree.nv :]])
 
 
-def _flat(q: Array, v: Array, u: Array, t: Array) -> tuple[tuple[int, ...], list[Array]]:
+def _flat(q: Array, v: Array, u: Array, t: Array, *p: Array) -> tuple[tuple[int, ...], list[Array]]:
     lead = np.shape(t)
-    rows, given = int(np.prod(lead)), (q, v, u, np.asarray(t)[..., None])
+    rows, given = int(np.prod(lead)), (q, v, u, np.asarray(t)[..., None], *p)
     return lead, [np.ascontiguousarray(x).reshape(rows, x.shape[-1]) for x in given]

@@ -40,15 +40,16 @@ class Steps(Protocol):
 
 
 class Priced(NamedTuple):
-    """Motions, their costs (b,) and the sums of the sizes of these (b,)."""
+    """Motions, their costs (b,), the sums of the sizes of these (b,), and the parameters of the costs (b, np)."""
 
     motions: Motions
     cost: Array
     size: Array
+    parameters: Array
 
     def at(self, rows: Array) -> Priced:
         """Some of the rows."""
-        return Priced(Motions(*(x[rows] for x in self.motions)), self.cost[rows], self.size[rows])
+        return Priced(Motions(*(x[rows] for x in self.motions)), *(x[rows] for x in self[1:]))
 
 
 class Model(NamedTuple):
@@ -75,25 +76,36 @@ class Planner:
     def __init__(self, steps: Steps, cost: TracedCost, last: TracedCost, threads: int | None) -> None:
         self.steps, self.cost, self.last, self.threads = steps, cost, last, threads
 
-    def follow(self, about: Motions, k: Array, K: Array, limits: Limits) -> Priced:
+    def follow(self, about: Motions, k: Array, K: Array, limits: Limits, parameters: Array) -> Priced:
         """Motions from the starts of others under feedback, and what they cost."""
-        q, v, u = found = self.steps.follow(about, k, K, limits, self.threads)
-        running = self.cost.value(q[:, :-1], v[:, :-1], u, self._times(u), self.threads)
-        end = self.last.value(q[:, -1:], v[:, -1:], u[:, :1, :0], self._end(u), self.threads)
-        each = np.concatenate([running, end], axis=1)
-        return Priced(found, np.sum(each, axis=1), np.sum(np.abs(each), axis=1))
+        found = self.steps.follow(about, k, K, limits, self.threads)
+        running, end = self._nodes(found, parameters)
+        costs = self.cost.value(*running, threads=self.threads), self.last.value(*end, threads=self.threads)
+        each = np.concatenate(costs, axis=1)
+        return Priced(found, np.sum(each, axis=1), np.sum(np.abs(each), axis=1), parameters)
 
-    def model(self, motions: Motions) -> Model:
+    def model(self, motions: Motions, parameters: Array) -> Model:
         """Derivatives of all steps and costs along motions."""
         q, v, u = motions
         rows, steps, _ = u.shape
         flat = Motions(*(np.ascontiguousarray(x.reshape(rows * steps, x.shape[-1])) for x in (q[:, :-1], v[:, :-1], u)))
-        A, B = self.steps.slopes(flat.q, flat.v, flat.u, self._times(u).ravel(), self.threads)
-        cost = self.cost.expand(q[:, :-1], v[:, :-1], u, self._times(u), self.threads)
-        last = self.last.expand(q[:, -1:], v[:, -1:], u[:, :1, :0], self._end(u), self.threads)
+        running, end = self._nodes(motions, parameters)
+        A, B = self.steps.slopes(flat.q, flat.v, flat.u, running[3].ravel(), self.threads)
+        cost, last = self.cost.expand(*running, threads=self.threads), self.last.expand(*end, threads=self.threads)
         A, B = (x.reshape(rows, steps, *x.shape[1:]) for x in (A, B))
         last = Expansion(*(x[:, 0] for x in last))
         return Model(A, B, cost, last, self._bent(flat, A, cost, last))
+
+    def _nodes(self, motions: Motions, parameters: Array) -> tuple[list[Array], list[Array]]:
+        """What the costs of the steps (b, T, ...) and of the end (b, 1, ...) are asked with."""
+        (q, v, u), dt = motions, self.steps.dt
+        rows, steps, _ = u.shape
+        running = [q[:, :-1], v[:, :-1], u, np.tile(dt * np.arange(steps), (rows, 1))]
+        end = [q[:, -1:], v[:, -1:], u[:, :1, :0], np.full((rows, 1), dt * steps)]
+        if parameters.shape[1]:
+            running.append(np.broadcast_to(parameters[:, None], (rows, steps, parameters.shape[1])))
+            end.append(parameters[:, None])
+        return running, end
 
     def _bent(self, flat: Motions, A: Array, cost: Expansion, last: Expansion) -> Expansion | None:
         """The costs of steps with the second derivatives of the motion, weighted by the adjoint p of the next state.
@@ -112,12 +124,6 @@ class Planner:
         H = found.reshape(rows, steps, *found.shape[1:])
         xx, ux, uu = H[..., :n, :n], H[..., n:, :n], H[..., n:, n:]
         return cost._replace(xx=cost.xx + xx, ux=cost.ux + ux, uu=cost.uu + uu)
-
-    def _times(self, u: Array) -> Array:
-        return np.tile(self.steps.dt * np.arange(u.shape[1]), (len(u), 1))
-
-    def _end(self, u: Array) -> Array:
-        return np.full((len(u), 1), self.steps.dt * u.shape[1])
 
 
 def joined(parts: Sequence[Array]) -> Array:
