@@ -210,7 +210,7 @@ def test_inputs_that_do_not_fit_are_named():
         solver().solve(q)
     with pytest.raises(ShapeError, match=r"controls must have shape \(T, 1\) or \(B, T, 1\)"):
         solver().solve(q, controls=[1.0])
-    with pytest.raises(ShapeError, match="2, 1, 3 problems"):
+    with pytest.raises(ShapeError, match="2, 1, 3, 1 problems"):
         solver().solve(np.tile(q, (2, 1)), controls=np.zeros((3, 5, 1)))
     with pytest.raises(LoopNotClosed):
         solver().solve(q + 0.1, steps=5)

@@ -323,3 +323,22 @@ def test_motors_of_a_robot_are_those_of_its_file_or_by_name(tello):
         tello.motors()
     with pytest.raises(UnknownName, match="did you mean"):
         tello.motors(["left-thigh-to-knee-ankle-rotor"])
+
+
+def test_motors_that_loops_hold_have_no_hold_on_joints():
+    """A coordinate that cannot move as a motor: its line of J is zero, and nothing can be asked of it."""
+    b = kl.Builder("planar", gravity=(0.0, 0.0, 0.0))
+    link = {"mass": 1.0, "inertia": (0.01, 0.01, 0.01)}
+    b.body("crank", axis="y", **link)
+    b.body("coupler", "crank", axis="y", at=(0.2, 0, 0), **link)
+    b.body("rocker", axis="y", at=(0.5, 0, 0), **link)
+    b.body("side", "rocker", joint="prismatic", axis="y", **link)
+    b.loop("pin", "coupler", "side", "revolute", axis="y", at=(0.6, 0, 0), at_successor=(0.4, 0, 0))
+    robot = b.build()
+    q = robot.close([-0.5, 0.3, -1.5, 0.0])
+    space = MotorSpace(robot, ["side_joint"], ["crank_joint"], at=q)
+    assert np.array_equal(space.jacobian(q[:1]), [[0.0]]) and np.isinf(space.condition(q[:1]))
+    with pytest.raises(SingularConfiguration, match="do not hold the joints"):
+        space.motor_force(q[:1], [1.0])
+    with pytest.raises(SingularConfiguration, match="no gains"):
+        space.motor_gains(q[:1], [[1.0]])

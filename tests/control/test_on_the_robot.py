@@ -12,6 +12,7 @@ from kinloop.control import (
     ILQR,
     InverseKinematics,
     MotorSpace,
+    PoseTask,
     PositionTask,
     PostureTask,
     SmoothDynamics,
@@ -52,11 +53,10 @@ def tasks():
     """Inverse kinematics, its rows for a QP, and the QP of whole-body control; a free base and loops."""
     robot = floating()
     q, v = robot.random_state(3)
-    ik = InverseKinematics(
-        robot, [PositionTask("tip"), PostureTask(["rocker_joint"], level=1)], limits={"rocker_joint": (-3.0, 3.0)}
-    )
-    goal = robot.frame_pose(robot.integrate(q, 0.1 * v), "tip")[:3, 3]
-    wanted = ik._rows(q, [goal, q])[1]
+    end = robot.integrate(q, 0.1 * v)
+    limits = {"rocker_joint": (-3.0, 3.0)}
+    ik = InverseKinematics(robot, [PoseTask("base"), PositionTask("tip", level=1)], limits=limits)
+    wanted = ik._rows(q, [robot.frame_pose(end, "base"), robot.frame_pose(end, "tip")[:3, 3]])[1]
     wbc = WholeBodyControl(robot, [PostureTask(["rocker_joint"])], ["tip"], [Motor("crank_joint", limit=5.0)])
     return {
         "inverse_kinematics": (ik.kernel, [q, wanted, np.array([1e-9, 20.0])]),

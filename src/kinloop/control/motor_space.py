@@ -129,8 +129,9 @@ class MotorSpace:
     def _condition(self, J: Array) -> Array:
         if J.shape[-2] < J.shape[-1]:
             return np.full(J.shape[:-2], np.inf)
+        usual = np.where(self._kernels.usual > 0.0, self._kernels.usual, 1.0)  # of a motor that loops hold: zero
         with np.errstate(all="ignore"):
-            s = np.linalg.svd(J / self._kernels.usual[:, None], compute_uv=False)
+            s = np.linalg.svd(J / usual[:, None], compute_uv=False)
             return np.asarray(np.maximum(s[..., 0], 1.0) / s[..., -1])
 
     # --- gains and inertia

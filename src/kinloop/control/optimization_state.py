@@ -188,7 +188,7 @@ class Optimization:
             good = found & np.isfinite(cost) & (fall >= FALLS * foretold) & (fall > 0.0)
         best, some = np.argmin(np.where(good, cost, np.inf), axis=1), good.any(axis=1)
         taken, at = rows[some], (np.arange(len(rows)) * count + best)[some]
-        mine, new = (*self.now.motions, *self.now[1:]), (*tried.motions, *tried[1:])
+        mine, new = ((*x.motions, x.cost, x.size) for x in (self.now, tried))
         for x, y in zip(mine, new, strict=True):
             x[taken] = y[at]
         for row in taken:
