@@ -8,8 +8,9 @@ What a user calls:
 - `whole_body_control`: `WholeBodyControl`, motor torques for tasks, contacts and friction.
 - `tasks`: what a robot shall reach or hold, a kind each.
 - `ilqr`: `ILQR`, controls that minimise a cost of a motion. `smooth_dynamics`: `SmoothDynamics`, smooth steps and their
-  derivatives. `solution`: `Solution` and `Outcome`, what was found. `crocoddyl_models`: the same for crocoddyl's
-  solvers. `collocation`: CasADi functions for a direct collocation.
+  derivatives. `solution`: `Solution` and `Outcome`, what was found. `crocoddyl_models`,
+  `aligator_models`: the same for solvers of crocoddyl and aligator. `collocation`: CasADi functions for a direct
+  collocation.
 
 What happens inside:
 
@@ -22,7 +23,7 @@ What happens inside:
   friction pyramids.
 - `optimization_state`: the iterations of iLQR. `riccati_sweep`: its way back. `box_qp`: minima within bounds.
   `trajectories`: motions and models of them. `motions`: rows of motions. `simulated_steps`: steps of a simulator, with
-  contact. `traced_cost`: costs with exact derivatives.
+  contact. `traced_cost`: costs with exact derivatives. `closed_manifold`: steps along closed configurations.
 """
 
 from kinloop.control.frame_angles import FrameAngles
