@@ -69,6 +69,6 @@ def _executor(serial: bool, workers: int | None, scheduler: str | None) -> Itera
             yield client.get_executor()
         return
     count = workers or os.cpu_count() or 1
-    local = {"processes": True, "threads_per_worker": 1, "dashboard_address": None}
+    local = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0"}
     with dask.LocalCluster(n_workers=count, **local) as cluster, dask.Client(cluster) as client:
         yield client.get_executor()

@@ -45,12 +45,12 @@ class Values:
 def values_of(indices: Sequence[int], given: Sequence[Any]) -> Values:
     """What a task returned at some points: numbers, words, arrays of numbers, or mappings of these."""
     rows = [_row(k, value) for k, value in zip(indices, given, strict=True)]
-    single = bool(given) and not isinstance(given[0], Mapping)
-    parts = [
-        Values(np.array([k]), {name: x[None] for name, x in row.items()}, not isinstance(value, Mapping))
-        for k, row, value in zip(indices, rows, given, strict=True)
-    ]
-    return joined(parts) if parts else Values(np.zeros(0, dtype=int), {}, single)
+    first = _kinds(rows[0]) if rows else {}
+    for k, row in zip(indices, rows, strict=True):
+        if _kinds(row) != first:
+            _refuse((indices[0], rows[0]), (k, row))
+    arrays = {name: np.stack([row[name] for row in rows]) for name in first}
+    return Values(np.array(indices, dtype=int), arrays, bool(given) and not isinstance(given[0], Mapping))
 
 
 def _row(index: int, value: Any) -> dict[str, Array]:
@@ -86,20 +86,32 @@ def joined(parts: Sequence[Values]) -> Values:
     """All points together in their order; an error where a task did not return the same everywhere."""
     parts = sorted(parts, key=lambda part: int(part.indices[0]))
     first = parts[0]
-    for part in parts:
-        mine, theirs = ({n: x.shape[1:] for n, x in p.arrays.items()} for p in (first, part))
-        if mine != theirs:
-            raise MethodError(
-                f"the task returned {_told(theirs)} at point {part.indices[0]}, and {_told(mine)} at point "
-                f"{first.indices[0]}; return the same names and shapes everywhere"
-            )
-        for name, x in part.arrays.items():
-            if (x.dtype.kind == "U") != (first.arrays[name].dtype.kind == "U"):
-                raise MethodError(f"the task returned {name!r} as words and as numbers; return one of them everywhere")
+    ends = [(int(p.indices[0]), {name: x[0] for name, x in p.arrays.items()}) for p in parts]
+    for point, row in ends:
+        if _kinds(row) != _kinds(ends[0][1]):
+            _refuse(ends[0], (point, row))
     indices = np.concatenate([p.indices for p in parts])
     order = np.argsort(indices, kind="stable")
     arrays = {name: np.concatenate([p.arrays[name] for p in parts])[order] for name in first.arrays}
     return Values(indices[order], arrays, first.single)
+
+
+def _kinds(row: Mapping[str, Array]) -> dict[str, tuple[tuple[int, ...], bool]]:
+    """What must be the same at all points: names, shapes, and whether these are words."""
+    return {name: (np.shape(x), np.asarray(x).dtype.kind == "U") for name, x in row.items()}
+
+
+def _refuse(first: tuple[int, Mapping[str, Array]], other: tuple[int, Mapping[str, Array]]) -> None:
+    """The error for a task that returned one thing here and another there."""
+    (a, mine), (b, theirs) = first, other
+    shapes = [{name: np.shape(x) for name, x in row.items()} for row in (theirs, mine)]
+    if shapes[0] == shapes[1]:
+        name = next(n for n, kind in _kinds(theirs).items() if kind != _kinds(mine)[n])
+        raise MethodError(f"the task returned {name!r} as words and as numbers; return one of them everywhere")
+    raise MethodError(
+        f"the task returned {_told(shapes[0])} at point {b}, and {_told(shapes[1])} at point {a}; return the same "
+        "names and shapes everywhere"
+    )
 
 
 def _told(shapes: Mapping[str, tuple[int, ...]]) -> str:

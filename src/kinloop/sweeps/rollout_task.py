@@ -73,7 +73,7 @@ class RolloutTask:
         self, points: Sequence[dict[str, Any]], generators: Sequence[np.random.Generator]
     ) -> list[dict[str, Any]]:
         """The rollouts of many points."""
-        starts = [self._begin(p, rng) for p, rng in zip(points, generators, strict=True)]
+        starts = self._regular([self._begin(p, rng) for p, rng in zip(points, generators, strict=True)])
         good = [k for k, start in enumerate(starts) if not start.why]
         runs = self._run([starts[k] for k in good])
         blank = next(iter(runs), None) or self._blank()
@@ -96,11 +96,26 @@ class RolloutTask:
             vectors[kind][k], moved = value, moved or kind == "q"
         v += self.push * rng.normal(size=len(v)) if self.push else 0.0
         try:
-            q = robot.close(q) if moved else q
-            self.simulator.state(q, v)
+            return _Start(robot.close(q) if moved else q, v, u, numbers)
         except KinloopError as error:
             return _Start(q, v, u, numbers, str(error))
-        return _Start(q, v, u, numbers)
+
+    def _regular(self, starts: list[_Start]) -> list[_Start]:
+        """The same, where those that a simulator does not take say why."""
+        closed = [s for s in starts if not s.why]
+        try:
+            if closed:
+                self.simulator.state(np.array([s.q for s in closed]), np.array([s.v for s in closed]))
+            return starts
+        except KinloopError:
+            return [s if s.why else self._judged(s) for s in starts]
+
+    def _judged(self, start: _Start) -> _Start:
+        try:
+            self.simulator.state(start.q, start.v)
+            return start
+        except KinloopError as error:
+            return start._replace(why=str(error))
 
     @cached_property
     def _places(self) -> dict[str, tuple[str, int]]:

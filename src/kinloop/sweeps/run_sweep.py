@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, as_completed
 from pathlib import Path
@@ -19,7 +20,6 @@ from kinloop.sweeps.results import SweepResult, joined, load, table_path, values
 from kinloop.sweeps.task_calls import (
     BatchTask,
     Failure,
-    Job,
     Outcome,
     Task,
     caller,
@@ -76,8 +76,8 @@ def sweep(
     with working(f"sweep of {total} points", total) as bar:
         done = total - len(left)
         for outcome in _outcomes(task, design, seed, chunks, executor):
-            journal.add(values_of(outcome.indices, outcome.values))
-            done += len(outcome.indices)
+            journal.add(outcome.values)
+            done += len(outcome.values.indices)
             bar(done)
             if progress is not None:
                 progress(done, total)
@@ -99,11 +99,12 @@ def _outcomes(
             yield run_points(task, design.names, seed, chunk, [design.point(k) for k in chunk])
         return
     executor = executor.get_executor() if hasattr(executor, "get_executor") else executor
-    job = Job(packed(task), tuple(design.names), seed)
+    payload = packed(task)
     waiting: list[Future[Outcome]] = []
     try:
         for chunk in chunks:
-            waiting.append(executor.submit(run_packed, job, chunk, [design.point(k) for k in chunk]))
+            asked = pickle.dumps((design.names, seed, chunk, [design.point(k) for k in chunk]))
+            waiting.append(executor.submit(run_packed, payload, asked))
         for future in as_completed(waiting):
             yield future.result()
     except KinloopError:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from kinloop.errors import MethodError
+from kinloop.sweeps.results import Values, values_of
 
 RNG = "rng"
 """The argument by which a task asks for random numbers."""
@@ -48,8 +49,7 @@ class Failure(NamedTuple):
 class Outcome(NamedTuple):
     """What a task gave at points, up to the first at which it failed, if any."""
 
-    indices: list[int]
-    values: list[Any]
+    values: Values
     failure: Failure | None = None
 
 
@@ -93,14 +93,6 @@ def caller(task: Callable[..., Any], names: Sequence[str]) -> Callable[[dict[str
     )
 
 
-class Job(NamedTuple):
-    """What every process of a sweep needs to know: the task as bytes, the names of its parameters, the seed."""
-
-    payload: bytes
-    names: tuple[str, ...]
-    seed: int
-
-
 def packed(task: Task) -> bytes:
     """A task as bytes, for other processes."""
     try:
@@ -124,9 +116,12 @@ def unpacked(payload: bytes) -> Task:
     return found
 
 
-def run_packed(job: Job, indices: list[int], points: list[dict[str, Any]]) -> Outcome:
-    """What other processes do: the task at some points."""
-    return run_points(unpacked(job.payload), job.names, job.seed, indices, points)
+def run_packed(payload: bytes, asked: bytes) -> Outcome:
+    """What other processes do: the task at some points, by the arguments of `run_points` behind it as bytes.
+
+    Executors look into what they are given, at every number of every point; into bytes they do not.
+    """
+    return run_points(unpacked(payload), *pickle.loads(asked))
 
 
 def run_points(
@@ -136,16 +131,17 @@ def run_points(
     generators = [generator(seed, k) for k in indices]
     if isinstance(task, BatchTask):
         try:
-            return Outcome(indices, list(task.batch(points, generators)))
+            found = list(task.batch(points, generators))
         except Exception as error:  # whatever a task may raise
-            return Outcome([], [], _failure(indices[0], error))
+            return Outcome(values_of((), ()), _failure(indices[0], error))
+        return Outcome(values_of(indices, found))
     call, values = caller(task, names), list[Any]()
     for k, point, rng in zip(indices, points, generators, strict=True):
         try:
             values.append(call(point, rng))
         except Exception as error:  # whatever a task may raise
-            return Outcome(indices[: len(values)], values, _failure(k, error))
-    return Outcome(indices, values)
+            return Outcome(values_of(indices[: len(values)], values), _failure(k, error))
+    return Outcome(values_of(indices, values))
 
 
 def _failure(index: int, error: Exception) -> Failure:
