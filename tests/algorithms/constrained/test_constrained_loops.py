@@ -22,7 +22,8 @@ from kinloop.model.random import random_mechanism
 
 SOLVERS = ("pv", "pv_joint", "pv_branches", "pv_early", "ltl", "efpa", "least_squares")
 KINDS = ("planar", "several", "loop_revolute", "loop_spherical", "rods", "mixture", "ancestor", "mixed")
-BLOCKS = [pytest.param((8, 8 * b), id=f"seeds {8 * b}-{8 * b + 7}") for b in range(6)]
+BLOCKS = [pytest.param((8, 8 * b), id=f"seeds {8 * b}-{8 * b + 7}") for b in range(3)]
+BLOCKS += [pytest.param((18, s), id=f"seeds {s}-{s + 17}", marks=pytest.mark.slow) for s in (24, 42)]
 BLOCKS += [pytest.param((60, s), id=f"seeds {s}-{s + 59}", marks=pytest.mark.slow) for s in range(60, 660, 60)]
 
 

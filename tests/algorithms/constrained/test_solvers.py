@@ -24,7 +24,8 @@ from kinloop.spatial import Transform, quaternion_rotation
 
 HARD = ("pv", "pv_joint", "pv_early", "ltl", "efpa", "kjr")
 OSIM = ("pv_osim", "pv_osim_fast", "pv_osimr", "efpa", "ltl_osim", "kjr")
-BLOCKS = [pytest.param((8, 8 * b), id=f"seeds {8 * b}-{8 * b + 7}") for b in range(6)]
+BLOCKS = [pytest.param((8, 8 * b), id=f"seeds {8 * b}-{8 * b + 7}") for b in range(3)]
+BLOCKS += [pytest.param((18, s), id=f"seeds {s}-{s + 17}", marks=pytest.mark.slow) for s in (24, 42)]
 BLOCKS += [pytest.param((60, s), id=f"seeds {s}-{s + 59}", marks=pytest.mark.slow) for s in range(60, 660, 60)]
 
 

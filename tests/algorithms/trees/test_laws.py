@@ -1,6 +1,6 @@
 """Laws of mechanics on random mechanisms: trees, gears, belts, couplings, loops of every kind and mixtures.
 
-By default 300 mechanisms x 3 states; 10^4 mechanisms with
+By default 130 mechanisms x 3 states; 10^4 mechanisms with
 
     pytest tests/algorithms -m "slow or not slow" -n auto
 
