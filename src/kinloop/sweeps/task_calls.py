@@ -12,8 +12,10 @@ import hashlib
 import inspect
 import pickle
 import re
+import tokenize
 import traceback
 from collections.abc import Callable, Sequence
+from types import CodeType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -148,6 +150,13 @@ def _failure(index: int, error: Exception) -> Failure:
     return Failure(index, f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)))
 
 
+def code_text(value: Any) -> str:
+    """What the code of a function does, or one of its constants: the same in every process of one version of Python."""
+    if isinstance(value, CodeType):
+        return "\0".join([value.co_code.hex(), repr(value.co_names), *map(code_text, value.co_consts)])
+    return repr(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)
+
+
 def identity(task: Task) -> str:
     """What tells a task from others when a sweep is continued: its name, its source, and the values that it holds."""
     if isinstance(task, BatchTask):
@@ -160,8 +169,9 @@ def identity(task: Task) -> str:
     name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', type(function).__qualname__)}"
     try:
         source = inspect.getsource(function)
-    except (OSError, TypeError):
+    except (OSError, TypeError, SyntaxError, tokenize.TokenError):  # typed at a prompt, or not written in Python
         source = ""
+    source += code_text(getattr(function, "__code__", None))  # where the source is that of another function
     held = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
     given += [re.sub(r" at 0x[0-9a-f]+", "", repr(x)) for x in (*held, getattr(function, "__defaults__", None))]
     return hashlib.sha256("\0".join([name, source, *given]).encode()).hexdigest()
