@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterator
 from xml.sax import SAXException, SAXParseException
 
@@ -131,17 +130,27 @@ def parse_xml(data: bytes, file: str, limits: Limits) -> Node:
     try:
         return _parsed(data, file, limits)
     except ModelFileError:
-        if not any(b"--" in inside or inside.endswith(b"-") for inside in _COMMENT.findall(data)):
+        insides = (data[begin + 4 : end] for begin, end in _comments(data))
+        if not any(b"--" in inside or inside.endswith(b"-") for inside in insides):
             raise
     return _parsed(without_comments(data), file, limits)
 
 
-_COMMENT = re.compile(rb"<!--(.*?)-->", re.DOTALL)
-
-
 def without_comments(data: bytes) -> bytes:
     """The document without comments, its lines as they are."""
-    return _COMMENT.sub(lambda found: b"\n" * found[1].count(b"\n"), data)
+    out, at = [], 0
+    for begin, end in _comments(data):
+        out += [data[at:begin], b"\n" * data.count(b"\n", begin, end)]
+        at = end + 3
+    return b"".join([*out, data[at:]])
+
+
+def _comments(data: bytes) -> Iterator[tuple[int, int]]:
+    """Where comments begin and where their ends do, in time that grows with the length, however many stay open."""
+    at = 0
+    while (begin := data.find(b"<!--", at)) >= 0 and (end := data.find(b"-->", begin + 4)) >= 0:
+        yield begin, end
+        at = end + 3
 
 
 def _parsed(data: bytes, file: str, limits: Limits) -> Node:
