@@ -91,25 +91,6 @@ def test_a_step_that_leads_away_is_not_followed(name, searches):
     assert searches == ["close"]
 
 
-@pytest.mark.parametrize("name", ["four_bar", "slider_crank", "rssr"])
-def test_a_long_step_ends_at_the_assembly_that_short_ones_lead_to(name, searches):
-    """Half a crank's turn and more: the same end as by two hundred steps, and a search only where a step is long."""
-    robot, turned = kl.robots.load(name), 0
-    for q, v in zip(*states(robot, 3, seed=5), strict=True):
-        for turn in (-2.5, np.pi, 4.0):
-            dy, x = turn * v / np.max(np.abs(v)), q
-            searches.clear()
-            for _ in range(200):
-                x = robot.integrate(x, dy / 200)
-            assert not searches
-            if not np.allclose(robot.difference(q, x), dy, atol=1e-9):
-                continue  # it cannot turn that far
-            np.testing.assert_allclose(robot.integrate(q, dy), x, atol=1e-9)
-            assert searches == ["close_step"]
-            turned += 1
-    assert turned
-
-
 def test_rows_that_no_chart_keeps_are_satisfied_too(searches):
     bennett = kl.robots.load("bennett")
     q = bennett.close([2.004716040246378, 1.6717159120681107, 1.6717159120681107])

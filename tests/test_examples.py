@@ -91,4 +91,5 @@ def test_example_says_what_to_do_without_the_menagerie(name, tmp_path, monkeypat
 
 @pytest.mark.parametrize("name", TELLING)
 def test_example_is_short(name):
-    assert len(EXAMPLES[name].read_text(encoding="utf-8").splitlines()) < 60
+    """A page; the trainer, which is a whole program in one file, a few."""
+    assert len(EXAMPLES[name].read_text(encoding="utf-8").splitlines()) < (200 if name == "ppo" else 60)

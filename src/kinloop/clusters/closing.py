@@ -12,7 +12,7 @@ of their own (`newton`), and this search takes over what these cannot vouch for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -43,16 +43,6 @@ STALLED = 0.98
 DAMPING, GROWTH, DECAY, HOPELESS, NEGLIGIBLE = 1e-4, 10.0, 0.1, 1e6, 1e-8
 """Levenberg's damping: where it starts, the factors by which it grows while steps fail and decays while they
 succeed; above what no step will help any more, and below what it is dropped."""
-
-BOLD = 0.5
-"""A step of a joint in a loop that is longer [m, rad] may lead to another assembly."""
-
-ASTRAY = 0.25
-"""The part of a step along the tangent of a loop by which its joints may be corrected: a loop whose assemblies lie a
-distance apart bends by as much as it steps over that distance."""
-
-SHORTEST, AT_LAST = 2.0**-10, 8
-"""Where a part of a step that is no longer cannot be followed, the rest is taken in so many parts."""
 
 FINISHED = 1e-13
 """A residual [m, rad] that is not worth damping for: a step that fails from here fails by rounding."""
@@ -144,46 +134,13 @@ def close_in_turn(top: Topology, parts: Sequence[LoopClosure], dofs: Sequence[in
     return q
 
 
-def allowed(step: Any) -> Any:
-    """How far [m, rad] the joints of a loop may be corrected after a step along its tangent, this long at most."""
-    return ASTRAY * step + TOLERANCE
-
-
 def close_step(tree: ClusterTree, q: Array, dy: Array) -> Array:
-    """The closed configuration reached by the independent step dy: independents exactly, dependents by Newton.
-
-    A linkage has several assemblies, and from where a long step along its tangent leads Newton's method may find any
-    of them. A step that is corrected by too much of its own length is taken in parts, each half as long as the one that
-    failed: these follow the linkage as it moves. Where even a short one fails the linkage cannot go on that way, and
-    what is left of the step is taken in a few parts, each to the nearest closed configuration.
-    """
-    done, part = 0.0, 1.0
-    while done < 1.0:
-        found, follows = _close_part(tree, q, part * dy)
-        if follows:
-            q, done = found, done + part
-            part = min(2.0 * part, 1.0 - done)
-        elif part > SHORTEST:
-            part *= 0.5
-        else:
-            for _ in range(AT_LAST):
-                q, _ = _close_part(tree, q, ((1.0 - done) / AT_LAST) * dy)
-            break
-    return tree.top.normalized(q)
-
-
-def _close_part(tree: ClusterTree, q: Array, dy: Array) -> tuple[Array, bool]:
-    """The closed configuration near the end of an independent step, and whether all loops follow it."""
-    top, steps = tree.top, tree.spanning_jacobian(q) @ dy
-    start = top.integrate(q, steps)
-    q1, follows = start, True
+    """The closed configuration reached by the independent step dy: independents exactly, dependents by Newton."""
+    top = tree.top
+    q1 = top.integrate(q, tree.spanning_jacobian(q) @ dy)
     for c in tree.clusters:
         if not c.parts:
             continue
         closed, error = close_parts(top, c.parts, c.dependent_dofs, q1)
         q1 = closed if error < CONVERGED else close_cluster(top, c, q1)[0]
-        if c.bends:
-            long = residual(steps[list(c.dofs)])
-            follows = follows and error < CONVERGED and long <= BOLD
-            follows = follows and residual(top.difference(start, q1)[list(c.dofs)]) <= allowed(long)
-    return q1, follows
+    return top.normalized(q1)

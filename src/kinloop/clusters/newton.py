@@ -8,7 +8,6 @@ on numbers (`closing`) then takes over. docs/algorithms/charts.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,15 +70,12 @@ def moved(tree: ClusterTree, cluster: Cluster, q: Array, step: Array) -> Array:
     return out
 
 
-def newton(
-    tree: ClusterTree, q: Array, longest: float = LONGEST, curved: bool = False, limits: Sequence[Any] = ()
-) -> tuple[Array, Any]:
+def newton(tree: ClusterTree, q: Array, longest: float = LONGEST, curved: bool = False) -> tuple[Array, Any]:
     """q with all loops closed to rounding, and whether it is: every round brought it nearer.
 
     Gears and belts take one round, which is exact; loops as many as they need. The search on numbers would take the
-    same steps as long as all is well. Corrections of more than `longest` [m, rad] are given up, and those of more than
-    `limits`, if there are any: one for every cluster that bends. `curved` rounds cost more and are fewer: for who
-    begins far away.
+    same steps as long as all is well. Corrections of more than `longest` [m, rad] are given up. `curved` rounds cost
+    more and are fewer: for who begins far away.
     """
     left: list[Any] = []
     for c in tree:
@@ -96,9 +92,8 @@ def newton(
     def body(carry: Array, given: Array) -> Array:
         q, before = plain(np.array(carry[:n], dtype=object)), carry[n + 2 :]
         size, left, worse, after = 0.0, 0.0, False, []
-        for k, (c, squared_before) in enumerate(zip(loops, before, strict=True)):
+        for c, squared_before in zip(loops, before, strict=True):
             found = corrected(tree, c, q, curved)
-            worse = sc.logical_or(worse, sc.largest(list(found.step)) > given[k]) if len(given) else worse
             q, size, left = found.q, sc.largest(list(found.step), size), sc.largest(list(found.left), left)
             squared = sc.squared(found.phi)
             after.append(squared)
@@ -111,8 +106,7 @@ def newton(
     def settled(carry: Array) -> Any:
         return sc.logical_or(carry[n] <= small, carry[n] > longest)
 
-    given = np.array(limits, dtype=object) if len(limits) else ()
-    end = sc.repeat(ROUNDS, body, np.array([*q, *start], dtype=object), given, until=settled, usual=2)
+    end = sc.repeat(ROUNDS, body, np.array([*q, *start], dtype=object), (), until=settled, usual=2)
     return plain(np.array(end[:n], dtype=object)), sc.logical_and(
         well, sc.logical_and(end[n] <= small, end[n + 1] <= SATISFIED)
     )

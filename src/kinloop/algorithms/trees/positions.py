@@ -14,7 +14,6 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.algorithms.trees.kinematics import scatter
 from kinloop.clusters import ClusterTree
-from kinloop.clusters.closing import BOLD, allowed
 from kinloop.clusters.newton import newton
 from kinloop.clusters.state_faults import faults
 from kinloop.scalar import Array
@@ -23,15 +22,11 @@ from kinloop.scalar import Array
 def integrate(tree: ClusterTree, q: Array, v: Array, dt: Array, judged: bool = True) -> Array:
     """The configuration reached from q by the velocity v in time dt (1,): independents exactly, dependents by Newton.
 
-    A step so long that it might lead to another assembly of a loop is left to the search (`closing.close_step`).
     `judged` says whether faults of q (`state_faults`) count as well.
     """
     top, dy = tree.top, v * dt[0]
-    steps = [tree.jacobian(c, q) @ dy[c.v] for c in tree]
-    longest = [sc.largest(list(step)) for c, step in zip(tree, steps, strict=True) if c.bends]
-    end, well = newton(tree, top.integrate(q, scatter(tree, steps)), limits=[allowed(x) for x in longest])
-    for x in longest:
-        well = sc.logical_and(well, x <= BOLD)
+    start = top.integrate(q, scatter(tree, [tree.jacobian(c, q) @ dy[c.v] for c in tree]))
+    end, well = newton(tree, start)
     for fault in faults(tree, q) if judged else ():
         well = sc.logical_and(well, fault <= 1.0)
     return _vouched(top.normalized(end), well)
