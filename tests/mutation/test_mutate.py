@@ -20,8 +20,8 @@ def test_tests_are_those_of_the_name_and_those_that_import():
     ]
     assert find_tests("meshes", "mesh_worker.py") == ["tests/meshes/test_mesh_files.py"]
     assert "tests/sim/contact/test_solver.py" in find_tests("sim", "contact/solver.py")
-    named = ("linearization/test_rollout_gradient.py", "test_rollout.py", "test_rollout_files.py")
-    assert find_tests("sim", "rollout.py") == [f"tests/sim/{name}" for name in named]
+    named = ("linearization/test_rollout_gradient", "test_rollout", "test_rollout_files", "test_rollout_plot")
+    assert find_tests("sim", "rollout.py") == [f"tests/sim/{name}.py" for name in named]
 
 
 def test_mutants_are_drawn_from_every_module_alike():

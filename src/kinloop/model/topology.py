@@ -62,6 +62,7 @@ class Topology:
         types = tuple(j.type for j in m.joints)
         nq = np.cumsum([0, *(t.nq for t in types)])
         nv = np.cumsum([0, *(t.nv for t in types)])
+        held = {*m.parents, *(end for c in m.closures for end in c.ends or ())}
         return Topology(
             mechanism=m,
             joints=m.joints,
@@ -82,7 +83,9 @@ class Topology:
             placement=tuple(j.placement for j in m.joints),
             armature=np.array([j.armature for j in m.joints for _ in range(j.type.nv)]),
             ratios={c.name: c.ratios for c in m.closures if c.ratios is not None},
-            spins_unseen=tuple(_spins_unseen(m, j, b) for j, b in zip(m.joints, m.bodies, strict=True)),
+            spins_unseen=tuple(
+                b.name not in held and _spins_unseen(j, b) for j, b in zip(m.joints, m.bodies, strict=True)
+            ),
         )
 
     def __len__(self) -> int:
@@ -193,10 +196,10 @@ class _Inside(dict[str, int]):
         return -1
 
 
-def _spins_unseen(m: Mechanism, joint: Joint, body: Body) -> bool:
-    """A body symmetric about its own axis of rotation that nothing else holds: its angle changes nothing."""
+def _spins_unseen(joint: Joint, body: Body) -> bool:
+    """A body symmetric about its own axis of rotation: where nothing else holds it, its angle changes nothing."""
     spin = joint.type.spin_axis
-    if spin is None or body.name in m.parents:
+    if spin is None:
         return False
     axis = np.array(spin)
     turn = np.eye(3) - np.outer(axis, axis)
@@ -206,6 +209,4 @@ def _spins_unseen(m: Mechanism, joint: Joint, body: Body) -> bool:
     across = np.trace(turn @ I @ turn) / 2
     symmetric = across * turn + (axis @ I @ axis) * np.outer(axis, axis)
     scale = float(np.max(np.abs(I))) + 1e-300
-    if np.max(np.abs(I - symmetric)) > SYMMETRIC * scale:
-        return False
-    return not any(closure.touches(body.name) for closure in m.closures)
+    return bool(np.max(np.abs(I - symmetric)) <= SYMMETRIC * scale)
