@@ -81,7 +81,7 @@ def through(n, integrator, dt, time=2.0):
         ("adaptive", 1e-3, 1e-8), ("adaptive", 1e-2, 1e-8),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("n", [1, 2, 3, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [1, 2, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 10))])
 def test_chains_of_parallelograms_pass_on_the_right_branch(n, integrator, dt, bound):
     run, error, branch, crossed = through(n, integrator, dt)
     assert np.all(run.status == 1) and np.sum(crossed) >= 8
