@@ -97,9 +97,13 @@ def position_rate(top: Topology, q: Array, qd: Array) -> Array:
 
 def independent_change(tree: ClusterTree, q: Array, dq: Array) -> Array:
     """The step of the independent coordinates along which the numbers q change by dq."""
-    top = tree.top
+    return spanning_change(tree.top, q, dq)[tree.independent_dofs]
+
+
+def spanning_change(top: Topology, q: Array, dq: Array) -> Array:
+    """The step of all coordinates along which the numbers q change by dq: the inverse of `position_rate`."""
     parts = [_step_of(t, q[a], dq[a]) for t, a in zip(top.types, top.q_of, strict=True)]
-    return np.concatenate(parts or [np.zeros(0)])[tree.independent_dofs]
+    return np.concatenate(parts or [np.zeros(0)])
 
 
 def _step_of(kind: JointType, q: Array, dq: Array) -> Array:

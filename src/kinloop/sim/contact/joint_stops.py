@@ -6,12 +6,13 @@ to a stop within the step: the loop that minds stops, and all that only it needs
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.clusters import ClusterTree
+from kinloop.clusters import ClusterTree, Embedding
 from kinloop.clusters.tangent_frame import TangentFrame
 from kinloop.errors import MethodError
 from kinloop.model import Tendon, Topology
@@ -260,16 +261,21 @@ def joint_paths(
         spanning(tree, s.kin.embedding, v_free) + (0.5 * h) * s.g,
     )
     aside, at = spanning(tree, s.kin.embedding, drift), Setting(tree.top, q)
-    out = []
-    for j in joints:
-        line, dry = j.line(at), j.friction if s.rub is None or j.dof < 0 else j.friction + s.rub[j.dof]
-        x = line.length - 0.5 * h * line.rate(was) - line.rate(aside)
-        path = JointPath(line.rate(rates), *j.bounds(x, h), dry * h, line.arms, j.softness(h))
-        out.append(path.coming_back(_share(j, tree, s), h))
-    return out
+    return [joint_path(j, tree, s.kin.embedding, at, was, rates, aside, s.rub, h) for j in joints]
 
 
-def _share(joint: JointLimit, tree: ClusterTree, s: SmoothMotion) -> Any:
+def joint_path(
+    joint: JointLimit, tree: ClusterTree, embedding: Sequence[Embedding], at: Setting, was: Array, rates: Array,
+    aside: Array, rub: Array | None, h: Any,
+) -> JointPath:  # fmt: skip
+    """Where a joint goes, from the rates of all spanning coordinates before and after, and their drift `aside`."""
+    line, dry = joint.line(at), joint.friction if rub is None or joint.dof < 0 else joint.friction + rub[joint.dof]
+    x = line.length - 0.5 * h * line.rate(was) - line.rate(aside)
+    path = JointPath(line.rate(rates), *joint.bounds(x, h), dry * h, line.arms, joint.softness(h))
+    return path.coming_back(_share(joint, tree, embedding), h)
+
+
+def _share(joint: JointLimit, tree: ClusterTree, embedding: Sequence[Embedding]) -> Any:
     """How much of its usual part in the motion a joint of a loop takes, over `DEAD`; at most 1, and 1 in no loop."""
     if joint.dof < 0:
         return 1.0
@@ -277,7 +283,7 @@ def _share(joint: JointLimit, tree: ClusterTree, s: SmoothMotion) -> Any:
     frame, k = c.chart, c.dofs.index(joint.dof)
     if not isinstance(frame, TangentFrame):
         return 1.0
-    line, usual = s.kin.embedding[c.index].G[k], max(len(frame.independent), 1) / frame.n
+    line, usual = embedding[c.index].G[k], max(len(frame.independent), 1) / frame.n
     return sc.minimum(1.0, sc.squared(line * (1.0 / float(frame.scale[k]))) * (1.0 / (DEAD * usual)))
 
 
@@ -287,7 +293,7 @@ def steps_over(
     """Whether a joint passes a stop near its dead centre in a step from (q, qd) to the end, or turns beyond one."""
     out: Any = False
     for j in joints:
-        share = _share(j, tree, s)
+        share = _share(j, tree, s.kin.embedding)
         if isinstance(share, float) or j.place < 0:
             continue
         x, v0, v1 = q[j.place], qd[j.dof], end_qd[j.dof]

@@ -77,29 +77,29 @@ class SemiImplicit(FixedStep):
     def memory_size(self, system: System) -> int:
         """The numbers of a `Past`."""
         impulses = system.contact.memory_size if system.contact else 0
-        return _count(system) * len(system.drivers) + 2 + system.nu + impulses
+        return kept_differences(system) * len(system.drivers) + 2 + system.nu + impulses
 
     def has_start(self, system: System) -> bool:
         return system.is_smooth and system.bends
 
     def starting_memory(self, system: System, q: Array, qd: Array, u: Array, h: Any) -> tuple[Array, Any]:
         impulses = system.contact.memory_size if system.contact else 0
-        return starting_memory(system, _count(system), q, qd, u, h, impulses, bool(_straight(system)))
+        return starting_memory(system, kept_differences(system), q, qd, u, h, impulses, bool(_straight(system)))
 
     def respaced(self, system: System, memory: Array, h: float) -> Array:
-        return respaced(memory, _count(system), len(system.drivers), h, since=0.5)
+        return respaced(memory, kept_differences(system), len(system.drivers), h, since=0.5)
 
     def middle(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> tuple[Array, Array]:
         """Positions and spanning velocities at the middle of a step, where it looks at contacts."""
-        past = read_past(memory, _count(system), len(system.drivers), np.array([h, *u]))
-        return _predicted(system.tree, system, q, qd, past, h)[:2]
+        past = read_past(memory, kept_differences(system), len(system.drivers), np.array([h, *u]))
+        return predicted(system.tree, system, q, qd, past, h)[:2]
 
     def step(self, system: System, q: Array, qd: Array, memory: Array, u: Array, h: Any) -> Moved:
-        past = read_past(memory, _count(system), len(system.drivers), np.array([h, *u]))
+        past = read_past(memory, kept_differences(system), len(system.drivers), np.array([h, *u]))
         before = with_followers(system.tree, past.differences[0])
         extra, linear = implicit(system.drive, q, qd, before, u, h)
         tree = with_armature(system.tree, extra)
-        middle, qd_mid, way = _predicted(tree, system, q, qd, past, h)
+        middle, qd_mid, way = predicted(tree, system, q, qd, past, h)
         bodies = system.contact.bodies if system.contact else ()
         base = still(tree, middle).embedding
         s, here, v_free, working = _at_the_middle(tree, system, middle, qd, qd_mid, base, way, u, linear, h, bodies)
@@ -123,12 +123,12 @@ def order(system: System) -> int:
     return ORDER if system.bends and len(system.drivers) <= FEW else ORDER_ELSE
 
 
-def _count(system: System) -> int:
+def kept_differences(system: System) -> int:
     """How many differences are kept: all where forces are smooth, else the last acceleration alone."""
     return order(system) - 1 if system.is_smooth else 1
 
 
-def _predicted(
+def predicted(
     tree: ClusterTree, system: System, q: Array, qd: Array, past: Past, h: Any
 ) -> tuple[Array, Array, Array]:
     """Position and spanning velocity at the middle of the step, and the way there."""
@@ -159,7 +159,7 @@ def _accelerations(tree: ClusterTree, system: System, s: SmoothMotion, middle: A
     return accelerated(tree, middle, s.qd, qdd) if _straight(system) else qdd
 
 
-def _drift(tree: ClusterTree, system: System, past: Past, h: Any, base: Any, middle: Array) -> Array:
+def drift_of(tree: ClusterTree, system: System, past: Past, h: Any, base: Any, middle: Array) -> Array:
     """What the predicted middle has beyond half a step with the old velocity, in the coordinates of the middle."""
     if not system.is_smooth:
         return np.zeros(tree.nv)
@@ -210,7 +210,7 @@ def _finish(
     impulses, flying = past.impulses, True
     v_next, travel = turned(tree, v_free, 0.5 * h), None
     if contact:
-        drift = _drift(tree, system, past, h, G, middle)
+        drift = drift_of(tree, system, past, h, G, middle)
         hit = contact.begun(q, qd)(tree, s, middle, here, v_free, drift, past.impulses, h)
         v_next, travel, records, impulses, flying = hit.v, hit.travel, hit.records, hit.memory, hit.flying
     differences = updated(a, past.differences)

@@ -91,9 +91,10 @@ def starting_memory(
         outside = system.outside
         if clock:
             outside = outside.at(given[ends] - h * _at_stage([sum(row) for row in rows], stage))
-        dq, dqd = closed_rate(now.tree, now.drive, (x[:nq], x[nq:]), u, outside)
-        near = sc.minimum(nearest, nearness(now.tree, x[:nq]))
-        felt = [accelerated(now.tree, x[:nq], x[nq:], dqd)] if straight else []
+        q, qd = now.tree.top.normalized(x[:nq]), x[nq:]
+        dq, dqd = closed_rate(now.tree, now.drive, (q, qd), u, outside)
+        near = sc.minimum(nearest, nearness(now.tree, q))
+        felt = [accelerated(now.tree, q, qd, dqd)] if straight else []
         return np.concatenate([dq, dqd, *felt, rates[:-each], np.array([stage + 1.0, near])])
 
     start = np.array([*np.zeros(stages * each), 0.0, 1.0])

@@ -121,8 +121,11 @@ class Equations:
 
     @property
     def sizes(self) -> Array:
-        """The usual size of every equation's own slope."""
-        return np.array([self.A[k, k] + TINY for k in range(len(self.A))])
+        """The usual size of every equation's own slope: of a contact that of its block; 1 where nothing can move it."""
+        n = 3 * len(self.contacts)
+        blocks = [self.A[k, k] + self.A[k + 1, k + 1] + self.A[k + 2, k + 2] for k in range(0, n, 3)]
+        sizes = [x for x in blocks for _ in range(3)] + [self.A[k, k] for k in range(n, len(self.A))]
+        return np.array([sc.where(x > TINY, x, 1.0) for x in sizes])
 
     def solved(self, x: Array) -> Array:
         """Impulses x brought onto the equations by Newton's method."""
@@ -132,24 +135,24 @@ class Equations:
 
     def missed(self, x: Array) -> Array:
         """F (rows,) for the impulses x."""
-        U, n = self.velocities(x), 3 * len(self.contacts)
+        U, n, sizes = self.velocities(x), 3 * len(self.contacts), self.sizes
         out: list[Any] = []
         for k, (row, chosen) in enumerate(zip(self.contacts, self.chosen, strict=True)):
             here = slice(3 * k, 3 * k + 3)
-            out += contact_missed(row, chosen, row.u + U[here], x[here], self.A[3 * k, 3 * k])
+            out += contact_missed(row, chosen, row.u + U[here], x[here], sizes[3 * k])
         for k, (joint, mode) in enumerate(zip(self.joints, self.modes, strict=True)):
-            out.append(joint_missed(joint, mode, joint.u + U[n + k], x[n + k], self.A[n + k, n + k] + TINY))
+            out.append(joint_missed(joint, mode, joint.u + U[n + k], x[n + k], sizes[n + k]))
         return np.array(out)
 
     def local(self, x: Array) -> list[Local]:
         """The slopes of all contacts, then of all joints, at the impulses x."""
-        U, n = self.velocities(x), 3 * len(self.contacts)
+        U, n, sizes = self.velocities(x), 3 * len(self.contacts), self.sizes
         out = []
         for k, (row, chosen) in enumerate(zip(self.contacts, self.chosen, strict=True)):
             here = slice(3 * k, 3 * k + 3)
-            out.append(_contact_slopes(row, chosen, row.u + U[here], x[here], self.A[3 * k, 3 * k]))
+            out.append(_contact_slopes(row, chosen, row.u + U[here], x[here], sizes[3 * k]))
         for k, mode in enumerate(self.modes):
-            size, held = self.A[n + k, n + k] + TINY, mode > 0.5
+            size, held = sizes[n + k], mode > 0.5
             out.append(Local(np.array([[sc.where(held, 1.0, 0.0)]]), np.array([[sc.where(held, 0.0, size)]])))
         return out
 

@@ -12,7 +12,7 @@ velocities e (less the bound on the normal one) and of its wrench are found by t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -63,7 +63,7 @@ def body_jacobian(tree: ClusterTree, kin: Motion, body: int) -> Array:
     """J (6, nv) of a body: its twist in its own frame per unit of independent velocity."""
     top, out = tree.top, np.full((6, tree.nv), 0.0, dtype=object)
     for i in top.support(body):
-        out = _moved(kin.T[i], out)
+        out = moved(kin.T[i], out)
         c = tree.clusters[tree.cluster_of[i]]
         rows = [c.dofs.index(d) for d in range(top.v_of[i].start, top.v_of[i].stop)]
         out[:, c.v] = out[:, c.v] + kin.S[i] @ kin.embedding[c.index].G[rows]
@@ -125,13 +125,13 @@ def _carried(
     """Changes (6, nv) of a body: those that each cluster on the way gives to it, carried outward."""
     out, path = np.full((6, tree.nv), 0.0, dtype=object), tree.top.support(body)
     for i, after in zip(path, [*path[1:], -1], strict=True):
-        out, k = _moved(kin.T[i], out), tree.cluster_of[i]
+        out, k = moved(kin.T[i], out), tree.cluster_of[i]
         if after < 0 or tree.cluster_of[after] != k:
             out[:, tree.clusters[k].v] = pick(changes[k], i)
     return out
 
 
-def _moved(T: Transform, x: Array) -> Array:
+def moved(T: Transform, x: Array) -> Array:
     """Motions (columns) of the parent as the child sees them; columns that are zero stay so."""
     out = np.full(x.shape, 0.0, dtype=object)
     there = [k for k in range(x.shape[1]) if any(isinstance(a, sc.Symbol) or a != 0 for a in x[:, k])]
@@ -176,6 +176,25 @@ def _turned(R: Array, w: Array) -> Array:
     return np.stack([cross(row, w) for row in R]).reshape(-1)
 
 
-def contacted(function: sc.Function, m: Moves, impulse: Any, h: Any) -> Contacted:
+class Six(Protocol):
+    """A body's pose and six-vectors, which a contact depends on."""
+
+    @property
+    def T(self) -> Transform: ...
+
+    @property
+    def X(self) -> Array: ...
+
+    @property
+    def X0(self) -> Array: ...
+
+    @property
+    def V(self) -> Array: ...
+
+    @property
+    def Y(self) -> Array: ...
+
+
+def contacted(function: sc.Function, m: Six, impulse: Any, h: Any) -> Contacted:
     """A contact of a body that moves so, with an impulse."""
     return Contacted(*function(m.T.R.reshape(-1), m.T.p, m.X, m.X0, m.V, m.Y, impulse, [h]))

@@ -20,7 +20,8 @@ from kinloop.sim.contact.pair_contact import PairContact
 from kinloop.sim.contact.scene import named_pairs
 from kinloop.sim.engine import Engine
 from kinloop.sim.linearization.directional import DirectionalStep
-from kinloop.sim.linearization.recursive import RecursiveStep, serves
+from kinloop.sim.linearization.recursive import RecursiveStep, is_simple, serves
+from kinloop.sim.linearization.recursive_loops import RecursiveLoopStep
 from kinloop.sim.linearization.slot_slopes import SlotSlopes
 from kinloop.sim.linearization.slot_steps import SlotStep
 from kinloop.sim.linearization.traced import Traced
@@ -99,7 +100,8 @@ class Linearizer:
     @cached_property
     def recursive(self) -> Any:
         """The kernel of `recursive`."""
-        step = RecursiveStep(self.engine.system)
+        tree, system = self.engine.robot.tree, self.engine.system
+        step = RecursiveStep(system) if is_simple(tree, system) else RecursiveLoopStep(tree, system)
         return self.engine.kernel("linearized_step", Traced(step, step.inputs()), step.inputs())
 
     def directional(self, parameters: tuple[str, ...] = ()) -> Any:
@@ -119,10 +121,8 @@ class Linearizer:
             raise MethodError(f"method {method!r} of linearize is not one of {', '.join(map(repr, METHODS))}")
         if method == "recursive" and not self.recursive_serves:
             raise MethodError(
-                "method 'recursive' of linearize takes the semi_implicit integrator, robots without bending loops and "
-                "forces of users, contacts of free bases without restitution, stops on independent coordinates, motors "
-                "on single ones; "
-                "leave method out"
+                "method 'recursive' of linearize takes the semi_implicit integrator without forces of users, contacts "
+                "of free bases without restitution, motors and stops on single coordinates; leave method out"
             )
         return method
 

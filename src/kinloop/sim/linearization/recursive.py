@@ -51,20 +51,26 @@ from kinloop.sim.turning_axes import free_bodies, transport
 
 
 def serves(tree: ClusterTree, system: System, method: StepMethod) -> bool:
-    """Whether this way serves: the semi-implicit step, no loop that bends or user's force, contacts that move freely.
+    """Whether recursions serve: the semi-implicit step, no force of users, contacts that move freely.
 
-    Besides no contact between bodies, no restitution, stops and dry friction on independent coordinates only, and
-    forces at joints that depend on the motion of their own coordinate alone.
+    Besides no contact between bodies, no restitution, and forces at joints that depend on the motion of their own
+    coordinate alone.
     """
-    if not isinstance(method, SemiImplicit) or system.bends or system.outside or not system.drive.is_plain:
+    if not isinstance(method, SemiImplicit) or system.outside or not system.drive.is_plain:
         return False
     contact = system.contact
     if contact is None or contact.crowds:
         return contact is None
-    free, alone = set(free_bodies(tree)), set(tree.independent_dofs)
+    free = set(free_bodies(tree))
     floats = all(not free.isdisjoint(tree.top.support(c.body)) for c in contact.candidates)
     inelastic = contact.ground is None or not contact.ground.restitution
-    return floats and inelastic and all(j.dof in alone for j in contact.joints)
+    return floats and inelastic and all(j.dof >= 0 for j in contact.joints)
+
+
+def is_simple(tree: ClusterTree, system: System) -> bool:
+    """Whether this recursion serves, where one does: no loop bends, and stops are on independent coordinates only."""
+    alone = set(tree.independent_dofs)
+    return not system.bends and all(j.dof in alone for j in (system.contact.joints if system.contact else ()))
 
 
 class Held(NamedTuple):
