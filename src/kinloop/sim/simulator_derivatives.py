@@ -61,8 +61,8 @@ class SimulatorDerivatives(ABC):
         the set which is reported (`linearization.active_set` says how ties are decided). A row that cannot take the
         step whole, or whose contacts and stops ask for what is impossible together, gets nan.
 
-        "recursive" is the fast method and the default where it serves (no bending loops, semi_implicit), "graph" the
-        one for all integrators with steps of fixed length.
+        "recursive" is the fast method and the default where it serves (semi_implicit, no forces of users, contacts of
+        free bases without restitution), "graph" the one for all integrators with steps of fixed length.
         """
         linearizer, nu = self.linearizer, self.nu
         method, v = linearizer.chosen(method), self.velocities(self.fitting(state))

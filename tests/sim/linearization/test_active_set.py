@@ -5,7 +5,7 @@ import pytest
 
 from kinloop.sim import ContactMode, JointMode
 from kinloop.sim.contact.joint_stops import JointPath
-from kinloop.sim.contact.row_steps import ContactRow
+from kinloop.sim.contact.row_steps import ContactRow, JointRow
 from kinloop.sim.linearization.active_set import Chosen, Equations, contact_choice, joint_mode
 
 ROW = ContactRow(np.eye(3), [0, 1, 2], np.array([-1.0, 0.3, 0.4]), 0.0, 0.5, True)
@@ -51,3 +51,16 @@ def test_slopes_are_those_of_the_equations(chosen):
     for k, d in enumerate(np.eye(3)):
         change = (equations.missed(x + e * d) - equations.missed(x - e * d)) / (2.0 * e)
         assert np.allclose(K[:, k], change, rtol=1e-7, atol=1e-8)
+
+
+def test_rows_that_nothing_moves_have_equations_of_a_size():
+    """A contact that no coordinate moves, and a joint that is locked: their impulses stay where they are."""
+    Z = np.zeros((4, 2))
+    Z[1] = 1.0, 0.5  # the contact slips along one tangent, and moves along nothing else
+    row = ContactRow(Z[:3], [0, 1], np.zeros(3), 0.0, 0.5)
+    joint = JointRow(Z[3], [0, 1], 0.0, -1.0, 1.0, 0.0, False)
+    equations = Equations([row], [joint], Z @ Z.T, [contact_choice(row, np.array([0.1, 0.0, 0.0]))], [JointMode.FREE])
+    found = equations.solved(np.zeros(4))
+    assert np.isfinite(equations.slopes(found).astype(float)).all() and np.abs(found).max() == 0.0
+    still = Equations([row], [joint], np.zeros((4, 4)), equations.chosen, equations.modes)
+    assert np.isfinite(still.solved(np.full(4, 0.1)).astype(float)).all()

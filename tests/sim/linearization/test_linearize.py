@@ -8,7 +8,7 @@ from kinloop.errors import MethodError
 from kinloop.io import MjcfOptions, mjcf_text
 from kinloop.robots.solid_inertias import bar
 from kinloop.sim import ContactPoint, Plane, Simulator
-from tests.sim.linearization.steps import CASES, Case, apart, case, cheetah, differences, joined, walker
+from tests.sim.linearization.steps import CASES, MANY, Case, apart, case, cheetah, differences, joined, walker
 from tests.sim.mechanisms import pendulum
 
 EXACT = 1e-7
@@ -30,7 +30,7 @@ def test_a_step_is_linear_with_A_and_B(name):
 def test_the_recursion_is_the_graph(name):
     given = case(name)
     if not given.sim.linearizer.recursive_serves:
-        assert name in ("restitution", "tip of a hinge", "loop", "loop with a servo", "rk4")
+        assert name in ("restitution", "tip of a hinge", "rk4")
         with pytest.raises(MethodError, match="method 'recursive' of linearize takes"):
             given.sim.linearize(given.sim.state(given.q, given.v), given.u, method="recursive")
         return
@@ -125,9 +125,36 @@ def test_tello_on_its_feet():
     q[2] += 1e-5 - sim.rollout(q, None, steps=1, record=["gap"]).gap.min()
     v[5] = -0.3
     given = Case(sim, q, v, np.zeros(sim.nu))
-    found = sim.linearize(sim.state(q, v), given.u)
-    assert found.contacts.any() and not sim.linearizer.recursive_serves
+    found, other = (sim.linearize(sim.state(q, v), given.u, method=m) for m in ("recursive", "graph"))
+    assert found.contacts.any() and apart(joined(found), joined(other)) < 1e-11
     assert apart(joined(found), differences(given)) < 1e-6
+
+
+def _leg_over(normal, count):
+    """A leg that moves in the plane z = 0, with some points on it just in a ground with this normal."""
+    robot = kl.robots.load("planar_leg_linkage")
+    places = [(0.05, 0.0, 0.0), (0.1, 0.0, 0.0), (0.05, 0.01, 0.0), (0.02, 0.02, 0.0)]
+    points, q = [ContactPoint("foot", place) for place in places[:count]], robot.neutral()
+    T = robot.frame_pose(q, "foot")
+    lowest = min(float(np.dot(normal, T[:3, 3] + T[:3, :3] @ np.array(p.at))) for p in points)
+    sim = Simulator(robot, ground=Plane(0.5, normal=normal, height=lowest + 1e-5), contacts=points, iterations=MANY)
+    return Case(sim, q, np.array([0.5, -1.0]), np.array([0.1, -0.2]))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_points_that_nothing_can_move_towards_the_ground_change_nothing(count):
+    given = _leg_over((0.0, 0.0, 1.0), count)
+    found = given.sim.linearize(given.sim.state(given.q, given.v), given.u)
+    alone = Simulator(given.sim.robot)
+    free = alone.linearize(alone.state(given.q, given.v), given.u, method="graph")
+    assert found.residual[0] < 1e-12 and apart(joined(found), joined(free)) < 1e-12
+
+
+def test_redundant_points_of_a_leg_in_a_plane():
+    given = _leg_over((0.0, 1.0, 0.0), 4)
+    found = given.sim.linearize(given.sim.state(given.q, given.v), given.u)
+    assert found.contacts.any() and found.residual[0] < 1e-12
+    assert apart(joined(found), differences(given)) < EXACT
 
 
 @pytest.mark.parametrize("method", ["recursive", "graph"])

@@ -128,9 +128,7 @@ def kept_differences(system: System) -> int:
     return order(system) - 1 if system.is_smooth else 1
 
 
-def predicted(
-    tree: ClusterTree, system: System, q: Array, qd: Array, past: Past, h: Any
-) -> tuple[Array, Array, Array]:
+def predicted(tree: ClusterTree, system: System, q: Array, qd: Array, past: Past, h: Any) -> tuple[Array, Array, Array]:
     """Position and spanning velocity at the middle of the step, and the way there."""
     top, w = tree.top, to_the_middle(len(past.differences))
     gained = with_followers(tree, combine(known_only(w.velocity, past.known), past.differences, h))

@@ -1,7 +1,7 @@
 """Slopes of what a step with bending loops does cluster by cluster (`loop_motion`), by the graph.
 
-A cluster's motion at a stage depends on the cluster's own coordinates, velocities and accelerations of earlier stages
-alone. So one direction in every cluster at a time tells the slopes of all: as many directions as the largest cluster has
+A cluster's motion at a stage depends on its own coordinates, velocities and accelerations of earlier stages alone. So
+one direction in every cluster at a time tells the slopes of all: as many directions as the largest cluster has
 coordinates, for each kind of input.
 """
 
@@ -23,7 +23,6 @@ from kinloop.sim.implicit_motors import implicit
 from kinloop.sim.linearization.loop_motion import LoopMotion, Place
 from kinloop.sim.linearization.step_map import position_change, spanning_velocity
 from kinloop.sim.on_loops import spanning, with_followers
-
 
 STOPS = ("rate", "low", "high")
 """What is known of a joint with stops or dry friction: of a `JointPath`."""
@@ -65,7 +64,7 @@ class LoopSlopes:
 
     def _sizes(self, count: int, *more: str) -> dict[str, int]:
         tree, nu = self.tree, len(self.motion.system.drive.motors)
-        sizes = {"q": tree.top.nq, "v": tree.nv} | {name: tree.nv for name in self.kinds[:count]}
+        sizes = {"q": tree.top.nq, "v": tree.nv} | dict.fromkeys(self.kinds[:count], tree.nv)
         return sizes | {name: {"u": nu, "h": 1, "flies": 1}.get(name, tree.nv) for name in more}
 
     def stage(self, k: int) -> sc.Function:
@@ -119,7 +118,7 @@ class LoopSlopes:
         return self._local(call, self._sizes(len(self.kinds), "y", "u", "h"), ["q", "v", *self.kinds])
 
     def rows(self) -> tuple[sc.Function, Callable[..., tuple[dict[str, Slopes], dict[str, Slopes]]]]:
-        """(q, v, a of all stages, y, h) -> what contacts and joints follow from at the middle, and the same with slopes.
+        """(q, v, a of all stages, y, h) -> what contacts and joints follow from at the middle; the same with slopes.
 
         First `LoopMotion.touching_rates`, then of every joint its rate, and the bounds on it.
         """

@@ -29,7 +29,7 @@ from kinloop.scalar import Array
 from kinloop.sim.implicit_motors import with_armature
 from kinloop.sim.linearization.loop_motion import LoopMotion
 from kinloop.sim.linearization.loop_rows import LoopRows
-from kinloop.sim.linearization.loop_slopes import LocalStage, LoopSlopes
+from kinloop.sim.linearization.loop_slopes import LocalStage, LoopSlopes, Slopes
 from kinloop.sim.linearization.stage_columns import residual_columns
 from kinloop.sim.stepper import System
 from kinloop.sim.turning_axes import transport
@@ -137,17 +137,18 @@ class _Middle:
         contact = step.system.contact
         if contact and contact.size:
             values, self.row_slopes = local.rows()
-            self.rows = LoopRows(
-                contact, self.tree, now.kin, self.q, self.M, self.y, lambda y: local.row_values(values, *self.given, y, h),
-                impulses, h[0],
-            )  # fmt: skip
+
+            def rates(y: Array) -> tuple[dict[str, Slopes], dict[str, Slopes]]:
+                return local.row_values(values, *self.given, y, h)
+
+            self.rows = LoopRows(contact, self.tree, now.kin, self.q, self.M, self.y, rates, impulses, h[0])
             self.y = self.rows.found.y
 
     def met(self) -> Met:
         """How y changes: slopes of the residual times h."""
-        step, tree, h, rows, local = self.step, self.tree, self.h, self.rows, self.step.local
+        tree, h, rows, local = self.tree, self.h, self.rows, self.step.local
         kinds = ["q", "v", *local.kinds]
-        pushed = self.rows.found.wrenches / h if self.rows and self.rows.n else None
+        pushed = rows.found.wrenches / h if rows and rows.n else None
         now = moving_robot(tree, self.q, self.v, pushed)
         a = (self.y - self.here) / h - transport(tree, self.v)
         found = local.middle_slopes()(*self.given, self.y, self.u, [h])
@@ -186,7 +187,7 @@ def rest(tree: ClusterTree, now: Moving, f: Array) -> Array:
 def along_controls(tree: ClusterTree, now: Moving, found: LocalStage) -> Array:
     """Slopes (nv, nu) of the residual along controls."""
     forces = [-independent(tree, now, x) for x in found.of_controls.T]
-    return np.stack(forces, axis=1) if forces else np.zeros((tree.nv, 0))
+    return np.stack(forces, axis=1).astype(object) if forces else np.zeros((tree.nv, 0))
 
 
 def independent(tree: ClusterTree, now: Moving, f: Array) -> Array:

@@ -12,21 +12,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinloop import scalar as sc
-from kinloop.algorithms.trees.cluster_changes import along, columns
+from kinloop.algorithms.trees.cluster_changes import columns
 from kinloop.algorithms.trees.derivatives import Moving, inward, transmitted
 from kinloop.algorithms.trees.kinematics import world_acceleration
 from kinloop.clusters import Cluster, ClusterTree
 from kinloop.linear import join, total
 from kinloop.scalar import Array
+from kinloop.sim.linearization.joint_slopes import joint_slope
 from kinloop.sim.linearization.loop_slopes import LocalStage
 from kinloop.spatial import cross_force, cross_motion
 
 
 class Carried(NamedTuple):
-    """Per body of a cluster: motion S relative to its output body, displacement `turn` of its frame relative to its
-    parent's, changes d of its velocity and e - v x d of its acceleration (6, directions); how its joint's own S changes,
-    one matrix per direction, None where that is constant."""
+    """Per body of a cluster: its motion S relative to its output body, and what directions (columns) change.
+
+    `turn` is the displacement of its frame relative to its parent's, d the change of its velocity, e - v x d that of
+    its acceleration. `subspace` is how its joint's own S changes, a matrix per direction, None where that is constant.
+    """
 
     S: dict[int, Array]
     turn: dict[int, Array]
@@ -55,9 +57,7 @@ def residual_columns(
     }
 
 
-def _carried(
-    tree: ClusterTree, c: Cluster, now: Moving, acc: Sequence[Array], q: Array, local: LocalStage
-) -> Carried:
+def _carried(tree: ClusterTree, c: Cluster, now: Moving, acc: Sequence[Array], q: Array, local: LocalStage) -> Carried:
     """Changes of all bodies of a cluster, outward: (2) of `cluster_changes`."""
     top, kin, ground = tree.top, now.kin, world_acceleration(tree.top)
     out = Carried({}, {}, {}, {}, {})
@@ -71,15 +71,11 @@ def _carried(
         place, place_a = (T.motion(x) for x in ((kin.v[p], acc[p]) if p >= 0 else (np.zeros(6), ground)))
         out.turn[i] = np.zeros((6, dq.shape[1])) if top.spins_unseen[i] else S @ dq
         w, more = S @ dqd, S @ dqdd
-        bias = top.types[i].subspace_bias(q[at], qd)
-        out.subspace[i] = None
-        if S.dtype == object or bias.dtype == object:
-            steps = [top.types[i].rate(q[at], x) for x in dq.T]
-            dS = [sc.jvp(S, q[at], step) for step in steps]
-            w = w + columns([x @ qd for x in dS], 6)
-            pairs = zip(dS, steps, dqd.T, strict=True)
-            more = more + columns([x @ qdd + along(bias, q[at], step, qd, rate) for x, step, rate in pairs], 6)
-            out.subspace[i] = dS
+        slopes = [joint_slope(top.types[i], q[at], qd, qdd, x, y) for x, y in zip(dq.T, dqd.T, strict=True)]
+        changing = [x for x in slopes if x is not None]
+        out.subspace[i] = [x.S for x in changing] or None
+        if changing:
+            w, more = w + columns([x.w for x in changing], 6), more + columns([x.c for x in changing], 6)
         pull = cross_motion(place, out.turn[i])
         d = pull + w
         e = cross_motion(place_a, out.turn[i]) + cross_motion(place, pull) + cross_motion(place + kin.v[i], w) + more

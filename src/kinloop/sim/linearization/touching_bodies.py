@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinloop import scalar as sc
-from kinloop.algorithms.trees.cluster_changes import along, columns
+from kinloop.algorithms.trees.cluster_changes import columns
 from kinloop.algorithms.trees.kinematics import Motion, world_acceleration
 from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
 from kinloop.sim.linearization.contact_bodies import moved, poses
+from kinloop.sim.linearization.joint_slopes import joint_slope
 from kinloop.sim.linearization.loop_slopes import Slopes
 from kinloop.spatial import Transform, cross_motion
 
@@ -66,36 +66,32 @@ class _Carried:
         c = tree.clusters[tree.cluster_of[i]]
         own = list(range(top.v_of[i].start, top.v_of[i].stop))
         here = [k * tree.nv + d for k in range(self.count) for d in range(c.v.start, c.v.stop)]
-        dq = self.rates["q"].of(own, c.m)
-        kind, at, turn = top.types[i], self.q[top.q_of[i]], S @ dq
-        steps = [kind.rate(at, x) for x in dq.T]
-        dS = [sc.jvp(S, at, step) for step in steps] if S.dtype == object else None
+        dq, rates = self.rates["q"].of(own, c.m), self.rates["V"]
+        turn, none = S @ dq, np.zeros(len(own))
         before = {name: T.motion(x) for name, x in self.value.items()}
         change = {name: moved(T, x) for name, x in self.change.items()}
         for name in change:
             change[name][:, here] += cross_motion(before[name], turn)
+        around = change["V"].copy()
 
-        def led(name: str) -> tuple[Array, Array]:
-            """S x, and its change, for the rates or accelerations x of a field."""
-            x = self.rates[name].value[own]
-            w = S @ self.rates[name].of(own, c.m)
-            return S @ x, w if dS is None else w + columns([s @ x for s in dS], 6)
+        def led(x: Array, dx: Array, rate: Array, d_rate: Array) -> Array:
+            """The change of S x and of what the joint's velocity products are at some rates, along all directions."""
+            pairs = zip(dq.T, d_rate.T, strict=True)
+            slopes = [joint_slope(top.types[i], self.q[top.q_of[i]], rate, x, a, b) for a, b in pairs]
+            changing = [s.c for s in slopes if s is not None]
+            return S @ dx + columns(changing, 6) if changing else S @ dx
 
         self.pose = moved(T, self.pose)
         self.pose[:, here] += turn
         for name in FIELDS:
-            own_rate, w = led(name)
-            self.value[name] = before[name] + own_rate
-            if name == "V":  # the acceleration Y has products of velocities besides: V's before and the joint's own
-                around, d_around, joint, d_joint = before[name], change[name].copy(), own_rate, w
-            change[name][:, here] += w
-        rate = self.rates["V"].value[own]
-        bias = kind.subspace_bias(at, rate)
-        more, d_more = led("Y")
-        if bias.dtype == object:
-            pairs = zip(steps, self.rates["V"].of(own, c.m).T, strict=True)
-            d_more = d_more + columns([along(bias, at, step, rate, x) for step, x in pairs], 6)
-        self.value["Y"] = before["Y"] + cross_motion(around, joint) + bias + more
-        change["Y"] = change["Y"] - cross_motion(joint, d_around)
-        change["Y"][:, here] += cross_motion(around, d_joint) + d_more
+            x, dx = self.rates[name].value[own], self.rates[name].of(own, c.m)
+            self.value[name] = before[name] + S @ x
+            change[name][:, here] += led(x, dx, none, np.zeros(dq.shape))
+        x, rate, d_rate = self.rates["Y"].value[own], rates.value[own], rates.of(own, c.m)
+        joint = S @ rate  # the acceleration has products of velocities, of the place before and the joint's own
+        bias = top.types[i].subspace_bias(self.q[top.q_of[i]], rate)
+        self.value["Y"] = before["Y"] + cross_motion(before["V"], joint) + bias + S @ x
+        d_joint = led(rate, d_rate, none, np.zeros(dq.shape))
+        change["Y"] = change["Y"] - cross_motion(joint, around)
+        change["Y"][:, here] += cross_motion(before["V"], d_joint) + led(x, self.rates["Y"].of(own, c.m), rate, d_rate)
         self.change = change
