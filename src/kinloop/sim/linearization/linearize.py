@@ -1,7 +1,8 @@
 """A and B of steps: the kernels that compute them, and how they are asked.
 
 First the step itself is taken, which finds the impulses of its contacts; then one kernel differentiates at that
-solution: a recursion where one serves (`recursive`, `recursive_loops`), else the graph of the step along all directions (`directional`).
+solution: a recursion where one serves (`recursive`, `recursive_loops`), else the graph of the step along all directions
+(`directional`).
 """
 
 from __future__ import annotations
