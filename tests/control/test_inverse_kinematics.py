@@ -20,6 +20,7 @@ from kinloop.errors import LoopNotClosed, MethodError, NonFiniteInput, ShapeErro
 from kinloop.model import Builder
 from kinloop.model.random import KINDS, random_mechanism
 from kinloop.robots.solid_inertias import bar
+from tests.control.plants import floating
 from tests.sim.mechanisms import crank_rocker
 
 LIMBS = ["left-foot", "right-foot", "torso"]
@@ -254,3 +255,23 @@ def test_bad_input_is_refused_by_name(tello, limbs, goals):
         InverseKinematics(tello, [PoseTask("torso")], limits={"torso-to-ground": (0, 1)})
     with pytest.raises(MethodError, match="needs at least one task"):
         InverseKinematics(tello, [])
+
+
+def test_what_cannot_be_met_is_found_to_the_root_of_rounding():
+    """Machine code and plain arithmetic round differently. Where a lower level cannot be met, its error has a minimum,
+    and is as flat there as any minimum: the same to rounding over a stretch of configurations of 1e-8 to 1e-6."""
+    robot = floating()
+    q, v = robot.random_state(3)
+    there = robot.frame_pose(robot.integrate(q, 0.1 * v), "tip")
+    found, errors = [], []
+    for one in (robot, kl.Robot(robot.mechanism, backend="numpy")):
+        ik = InverseKinematics(one, [PoseTask("base"), PoseTask("tip", level=1)])
+        targets = ik._rows(q, [robot.frame_pose(q, "base"), there])[1]
+        found.append(np.asarray(ik.kernel(q, targets, np.array([1e-9, 60.0]))[0]))
+        base, _, tip, J, *_ = ik.differential.rows(found[-1], targets)
+        errors.append(np.linalg.norm(tip))
+        assert np.abs(base).max() < 1e-12 and errors[-1] > 0.05
+        free = np.asarray(J)[:, [robot.independent_names.index("crank_joint")]]  # what the first level leaves
+        assert np.abs(free.T @ tip).max() < 1e-6 * errors[-1]
+    assert abs(errors[0] - errors[1]) < 1e-14 * errors[0]
+    assert np.abs(found[0] - found[1]).max() < 1e-6
