@@ -9,11 +9,13 @@ import pytest
 
 import kinloop as kl
 from kinloop import scalar as sc
+from kinloop.clusters import conditioning
 from kinloop.control import ILQR, Outcome, SmoothDynamics
 from kinloop.control.riccati_sweep import sweep_back
 from kinloop.control.traced_cost import Expansion, TracedCost
 from kinloop.errors import LoopNotClosed, MethodError, ShapeError
 from tests.control.plants import floating, four_bar
+from tests.control.reaching import STEPS, reaching
 
 T = 30
 
@@ -190,6 +192,15 @@ def test_problems_that_cannot_be_solved_say_why():
     assert outcome == Outcome.NO_START and "cannot take step" in why
     outcome, why, _ = told(lambda q, v, u, t: u @ u, lambda q, v: 1e3 * sc.abs(q[0] - end))  # best, at a kink
     assert outcome == Outcome.STALLED and "kink" in why
+
+
+def test_a_motion_through_a_singular_configuration_says_so():
+    """An arm too weak to be held swings through the line of its parallelogram, where its loop may fold either way."""
+    robot, dynamics, cost, terminal, q, holding = reaching()
+    weak = ILQR(dynamics, cost, terminal, limits=(-4.0, [3.0, 2.0]))
+    found = weak.solve(q, controls=np.tile(holding, (STEPS, 1)))
+    assert found.status == Outcome.STALLED and "before step 4 loops are at a singular configuration" in found.reasons[0]
+    assert conditioning(robot.tree, found.q[4]) > 1e3
 
 
 def test_costs_without_curvature_need_regularisation_and_get_it():

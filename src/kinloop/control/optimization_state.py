@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from kinloop.clusters import conditioning
 from kinloop.control.motions import Limits, Motions
 from kinloop.control.riccati_sweep import Sweep, sweep_back
 from kinloop.control.solution import Outcome, Solution
@@ -38,6 +39,8 @@ AT_ONCE = 2e7
 """Numbers of feedback gains that are in memory at the same time, about."""
 KINDS = 2
 """Models without and with the second derivatives of the motion; each kind has a regularisation of its own."""
+SINGULAR = 1e3
+"""From this condition of loops on (`clusters.conditioning`) a configuration is called singular."""
 RUNNING = 0
 
 
@@ -202,7 +205,20 @@ class Optimization:
         """Much more regularisation; problems that had the most end."""
         self._firm[rows] = np.minimum(firm * SHIFT, MOST)
         for row in rows[(firm >= MOST).all(axis=1)]:
-            self._finish(row, Outcome.STALLED, "no step lowers the cost, which is at a kink or lost in rounding")
+            self._finish(row, Outcome.STALLED, self._stalled(row))
+
+    def _stalled(self, row: int) -> str:
+        """Why no step lowers the cost of a problem: beyond singular configurations of loops motions go either way."""
+        tree = self.planner.steps.robot.tree
+        worst = [conditioning(tree, q) for q in self.now.motions.q[row]]
+        k = int(np.argmax(worst))
+        if worst[k] < SINGULAR:
+            return "no step lowers the cost, which is at a kink or lost in rounding"
+        return (
+            f"no step lowers the cost: before step {k} loops are at a singular configuration (condition "
+            f"{worst[k]:.1g}), "
+            "beyond which the motion is not determined; let the cost keep away from it, or start elsewhere"
+        )
 
 
 def _stacked(expansions: list[Expansion]) -> Expansion:

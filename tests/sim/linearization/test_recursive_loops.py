@@ -98,7 +98,8 @@ def test_a_robot_with_loops_on_its_feet_and_stops():
     assert np.array_equal(one.contacts, other.contacts) and np.array_equal(one.joints, other.joints)
     assert {0, 1, 2} == set(one.contacts.ravel())
     assert max(apart(joined(one, k), joined(other, k)) for k in range(len(q))) < 1e-12
-    assert apart(joined(one, -1), differences(Case(sim, q[-1], v[-1], u))) < 1e-7
+    for k in (3, 8, 11):  # near the edges of friction cones: longer steps would cross them
+        assert apart(joined(one, k), differences(Case(sim, q[k], v[k], u), e=1e-8)) < 1e-7
 
 
 def test_a_batch_of_robots_with_loops_is_its_rows():

@@ -27,8 +27,8 @@ from kinloop.clusters import ClusterTree
 from kinloop.linear import join
 from kinloop.scalar import Array
 from kinloop.sim.implicit_motors import with_armature
+from kinloop.sim.linearization.loop_contacts import LoopRows
 from kinloop.sim.linearization.loop_motion import LoopMotion
-from kinloop.sim.linearization.loop_rows import LoopRows
 from kinloop.sim.linearization.loop_slopes import LocalStage, LoopSlopes, Slopes
 from kinloop.sim.linearization.stage_columns import residual_columns
 from kinloop.sim.stepper import System
