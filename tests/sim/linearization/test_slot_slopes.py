@@ -28,7 +28,7 @@ def _balls(v, surface=None, **options):
         b.body(f"b{k}", joint="free", mass=1.0 + k, inertia=(0.01, 0.011, 0.012), geometry=shape)
     robot = b.build()
     given = {"collisions": Collisions(contacts=3), **options}
-    sim = Simulator(robot, ground=Plane(0.2), iterations=MANY, **given)
+    sim = Simulator(robot, ground=Plane(0.2), iterations=100 * MANY, **given)  # rounds end at 1e-5 m/s by their number
     q = robot.neutral()
     q[2], q[7:10] = 0.1 + 2e-5, [0.12, 0.0, 0.26 + 6e-5]
     return Case(sim, q, np.array(v, dtype=float), np.linspace(-0.3, 0.4, 12))
