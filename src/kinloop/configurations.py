@@ -18,10 +18,11 @@ from kinloop.algorithms.trees import positions
 from kinloop.clusters import ClusterTree
 from kinloop.clusters.assembly import close
 from kinloop.clusters.closing import CONVERGED, TOLERANCE, close_step
+from kinloop.clusters.following import LONG, follows, in_parts, longest
 from kinloop.clusters.framing import shortest
 from kinloop.compiler import Kernel, guarded_check
 from kinloop.doors import Door, Guarded
-from kinloop.errors import unknown
+from kinloop.errors import LoopNotClosed, unknown
 from kinloop.inputs import checked, checked_number, largest
 from kinloop.interpreted import Interpreted, rowwise
 from kinloop.kernels import KEPT, Computed, Kernels
@@ -107,9 +108,48 @@ class Configurations:
         self._states.closed(checked("q", q, self._tree.top.nq), tolerance)
 
     def integrate(self, q: ArrayLike, v: ArrayLike, dt: Array) -> Array:
-        """The closed configuration reached from q by the velocity v in time dt (1,)."""
+        """The closed configuration reached from q by the velocity v in time dt (1,), in parts if it must be.
+
+        An error where the loops cannot follow.
+        """
         q, v = checked("q", q, self._tree.top.nq), checked("v", v, self._tree.nv)
-        return self._searched(self._integrate, lambda x, y, t: close_step(self._tree, x, y * t), q, v, dt, judged=True)
+        if self._integrate is None:
+            self._states.expect(q)
+        step = self._integrate or partial(rowwise, self._careful_step)
+        found: Array = step(q, v, dt)
+        lost = np.any(~np.isfinite(found[..., :1]), axis=-1)
+        if lost.any():
+            self._states.expect(q)
+            given = [np.broadcast_to(x, (*lost.shape, x.shape[-1]))[lost] for x in (q, v, dt)]
+            found[lost] = self._in_parts(step, *given)
+        return found
+
+    def _in_parts(self, step: Callable[..., Array], q: Array, v: Array, dt: Array) -> Array:
+        """Rows that are not followed in one step: in parts by the kernel, then by the search on numbers."""
+        found = in_parts(step, q, v, dt)
+        left = ~np.isfinite(found[:, 0])
+        # a kernel vouches for no step at all of loops that disagree with themselves, as files print them
+        blind = left & ~np.isfinite(step(q, 0.0 * v, dt)[:, 0]) if left.any() else left
+        if blind.any():
+            careful = partial(rowwise, self._careful_step)
+            found[blind] = in_parts(careful, *(x[blind] for x in (q, v, dt)), begin=1)
+            left = ~np.isfinite(found[:, 0])
+        if left.any():
+            size, name = np.max(np.abs(v * dt)[left]), self._tree.top.mechanism.name
+            raise LoopNotClosed(
+                f"the loops of {name!r} cannot follow a step of {size:.3g} rad (or m) of independent coordinates: a "
+                "dead centre is in its way; take a shorter step, or choose others with robot.with_independent([...])"
+            )
+        return found
+
+    def _careful_step(self, q: Array, v: Array, dt: Array) -> Array:
+        """What the kernel of `integrate` does for one q, by the search on numbers."""
+        tree, dy = self._tree, v * dt
+        nothing = np.full(len(q), np.nan)
+        if longest(tree, tree.spanning_jacobian(q) @ dy) > LONG:
+            return nothing
+        end = close_step(tree, q, dy)
+        return end if follows(tree, q, end, dy) else nothing
 
     def close(self, q: ArrayLike, tolerance: float = TOLERANCE) -> Array:
         """The nearest closed q, loops open by `tolerance` [m, rad] at most."""
@@ -134,29 +174,20 @@ class Configurations:
         K, k = self._loop_jacobian(q, v)
         return K, k
 
-    def _searched(
-        self, kernel: Computed | None, search: Callable[..., Array], *given: Array, judged: bool = False
-    ) -> Array:
-        """What a kernel finds, and a search in those rows that it gives up or, without a kernel, in all of them.
-
-        With `judged` a row may be given up because the first input is no configuration there, which is an error.
-        """
+    def _searched(self, kernel: Computed | None, search: Callable[[Array], Array], q: Array) -> Array:
+        """What a kernel finds, and a search in those rows that it gives up or, without a kernel, in all of them."""
         if kernel is None:
-            if judged:
-                self._states.expect(given[0])
-            return rowwise(search, *given)
-        found: Array = kernel(*given)
+            return rowwise(search, q)
+        found: Array = kernel(q)
         lost = ~np.isfinite(found[..., 0])
         if lost.any():
-            if judged:
-                self._states.expect(given[0])
-            found[lost] = rowwise(search, *(np.broadcast_to(x, (*lost.shape, x.shape[-1]))[lost] for x in given))
+            found[lost] = rowwise(search, q[lost])
         return found
 
     @cached_property
     def _integrate(self) -> Computed | None:
         """The kernel of `integrate`; None where there is no compiler, so that all is searched for."""
-        call = partial(positions.integrate, self._tree, judged=self._states.check == "on")
+        call = partial(positions.integrate, self._tree, judged=self._states.check == "on", long=LONG)
         return self._make("integrate", call, {"q": self._tree.top.nq, "v": self._tree.nv, "dt": 1}, self._states.check)
 
     @cached_property

@@ -210,18 +210,3 @@ def test_what_is_left_out_and_refused(tripod, tmp_path):
         Sensor("x", "touch", frame=Frame("f", "pad"))
     with pytest.raises(ModelError, match=r"sensor 'x' has the zone \('box', \(1.0,\)\); give a kind and as many"):
         Sensor("x", "touch", frame=Frame("f", "pad"), link="pad", zone=("box", (1.0,)))
-
-
-def test_a_body_that_loops_hold_too_has_no_force_sensor(tmp_path):
-    path = tmp_path / "loop.xml"
-    path.write_text(
-        """<mujoco><worldbody><body name="a"><joint name="a" axis="0 1 0"/><geom size="0.1" mass="1"/><site name="s"/>
-        <body name="b" pos="1 0 0"><joint name="b" axis="0 1 0"/><geom size="0.1" mass="1"/></body></body>
-        <body name="c" pos="0.3 0 1"><joint name="c" axis="0 1 0"/><geom size="0.1" mass="1"/></body></worldbody>
-        <equality><connect body1="b" body2="c" anchor="0.1 0 0.5"/></equality><sensor><force name="f" site="s"/></sensor></mujoco>"""
-    )
-    with pytest.warns(ModelWarning, match="sensor 'f' is left out: its body also hangs on the loop"):
-        robot = kl.load(path)
-    assert not robot.mechanism.sensors
-    with pytest.warns(UserWarning, match="sensor 'f' is left out"):
-        Simulator(replace(robot.mechanism, sensors=(Sensor("f", "force", frame=Frame("s", "a")),)).build())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -104,8 +106,11 @@ def test_what_there_is_not_is_said(robot, tmp_path):
     sim, _ = robot
     with pytest.raises(KinloopError, match=r"cannot record 'gyrp'; this simulator records .*gyro"):
         sim.rollout(steps=1, record=["gyrp"])
-    assert "af" not in Sensors(Simulator(sim.robot).drive, 1).names, "forces of actuators that are not there"
-    assert needed([Sensor("a", "gyro", frame=Frame("f", "base"))]) == ()
+    assert "af" not in Sensors(sim.robot.tree, Simulator(sim.robot).drive, 1).names, (
+        "forces of actuators that are not there"
+    )
+    gyro = Sensor("a", "gyro", frame=Frame("f", "base"))
+    assert needed(replace(sim.robot.mechanism, sensors=(gyro,))) == ()
     path = tmp_path / "touch.xml"
     path.write_text(MODEL.replace("<sensor>", '<sensor><rangefinder name="feel" site="tip"/>'))
     with pytest.warns(ModelWarning, match="rangefinder.*is a sensor of a kind that kinloop does not model"):

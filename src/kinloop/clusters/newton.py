@@ -14,6 +14,7 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.clusters.closing import FINISHED
+from kinloop.clusters.following import least, orientation, products
 from kinloop.clusters.tangent_frame import plain
 from kinloop.clusters.tree import Cluster, ClusterTree
 from kinloop.scalar import Array
@@ -36,12 +37,13 @@ SATISFIED = 1e-12
 
 
 class Round(NamedTuple):
-    """q after a round on one cluster, the step taken, phi of all rows before it, and what it leaves to first order of
-    rows which the chart does not keep."""
+    """q after a round on one cluster, the step taken, phi and K of all rows before it, and what it leaves to first
+    order of rows which the chart does not keep."""
 
     q: Array
     step: Array
     phi: Array
+    K: Array
     left: Array
 
 
@@ -55,7 +57,8 @@ def corrected(tree: ClusterTree, c: Cluster, q: Array, curved: bool = False) -> 
         bend = -0.5 * tree.rows(c, q, everywhere).k
         step = step + c.chart.correction(rows.K, bend)
     others = [r for r in range(len(rows.phi)) if r not in c.chart.rows]
-    return Round(moved(tree, c, q, step), step, rows.phi, rows.phi[others] + rows.K[others] @ step + bend[others])
+    left = rows.phi[others] + rows.K[others] @ step + bend[others]
+    return Round(moved(tree, c, q, step), step, rows.phi, rows.K, left)
 
 
 def moved(tree: ClusterTree, cluster: Cluster, q: Array, step: Array) -> Array:
@@ -70,12 +73,15 @@ def moved(tree: ClusterTree, cluster: Cluster, q: Array, step: Array) -> Array:
     return out
 
 
-def newton(tree: ClusterTree, q: Array, longest: float = LONGEST, curved: bool = False) -> tuple[Array, Any]:
+def newton(
+    tree: ClusterTree, q: Array, longest: float = LONGEST, curved: bool = False, begin: Array | None = None
+) -> tuple[Array, Any]:
     """q with all loops closed to rounding, and whether it is: every round brought it nearer.
 
     Gears and belts take one round, which is exact; loops as many as they need. The search on numbers would take the
     same steps as long as all is well. Corrections of more than `longest` [m, rad] are given up. `curved` rounds cost
-    more and are fewer: for who begins far away.
+    more and are fewer: for who begins far away. Loops that are assembled otherwise than at `begin`, if that is given,
+    are not well (`following`).
     """
     left: list[Any] = []
     for c in tree:
@@ -87,26 +93,40 @@ def newton(tree: ClusterTree, q: Array, longest: float = LONGEST, curved: bool =
     if not loops:
         return q, well
     small = SMALL_CURVED if curved else SMALL_CORRECTION
-    n, start = len(q), [np.inf, 0.0, *([np.inf] * len(loops))]
+    signs = [[] if begin is None else orientation(c.chart, tree.rows(c, begin).K) for c in loops]
+    n, start = len(q), [np.inf, 0.0, 1.0, *([np.inf] * len(loops))]
 
     def body(carry: Array, given: Array) -> Array:
-        q, before = plain(np.array(carry[:n], dtype=object)), carry[n + 2 :]
-        size, left, worse, after = 0.0, 0.0, False, []
-        for c, squared_before in zip(loops, before, strict=True):
-            found = corrected(tree, c, q, curved)
-            q, size, left = found.q, sc.largest(list(found.step), size), sc.largest(list(found.left), left)
-            squared = sc.squared(found.phi)
-            after.append(squared)
-            farther = sc.logical_and(squared_before <= squared, squared > FINISHED * FINISHED)
-            worse = sc.logical_or(worse, farther)
-        # what got worse, or leads far, is given up by a size that never converges
-        size = sc.where(sc.logical_or(worse, size > longest), np.inf, size)
-        return np.array([*q, size, left, *after], dtype=object)
+        own = iter(given)
+        signs_here = [[next(own) for _ in x] for x in signs]
+        return _round(
+            tree, loops, plain(np.array(carry[:n], dtype=object)), carry[n + 3 :], signs_here, longest, curved
+        )
 
     def settled(carry: Array) -> Any:
         return sc.logical_or(carry[n] <= small, carry[n] > longest)
 
-    end = sc.repeat(ROUNDS, body, np.array([*q, *start], dtype=object), (), until=settled, usual=2)
-    return plain(np.array(end[:n], dtype=object)), sc.logical_and(
-        well, sc.logical_and(end[n] <= small, end[n + 1] <= SATISFIED)
-    )
+    given = np.array([x for own in signs for x in own], dtype=object)
+    end = sc.repeat(ROUNDS, body, np.array([*q, *start], dtype=object), given, until=settled, usual=2)
+    well = sc.logical_and(well, sc.logical_and(end[n] <= small, end[n + 1] <= SATISFIED))
+    return plain(np.array(end[:n], dtype=object)), sc.logical_and(well, end[n + 2] > 0.0)
+
+
+def _round(
+    tree: ClusterTree, loops: list[Cluster], q: Array, before: Array, signs: list[list[Any]], longest: float,
+    curved: bool,
+) -> Array:  # fmt: skip
+    """One round on all loops: q, its largest correction, what it leaves of rows that no chart keeps, a number below
+    zero where determinants no longer have their `signs`, and |phi|^2 of every loop, which was `before`."""
+    size, left, worse, after, same = 0.0, 0.0, False, list[Any](), list[Any]()
+    for c, squared_before, own in zip(loops, before, signs, strict=True):
+        found = corrected(tree, c, q, curved)
+        same += products(own, orientation(c.chart, found.K)) if own else []
+        q, size, left = found.q, sc.largest(list(found.step), size), sc.largest(list(found.left), left)
+        squared = sc.squared(found.phi)
+        after.append(squared)
+        farther = sc.logical_and(squared_before <= squared, squared > FINISHED * FINISHED)
+        worse = sc.logical_or(worse, farther)
+    # what got worse, or leads far, is given up by a size that never converges
+    size = sc.where(sc.logical_or(worse, size > longest), np.inf, size)
+    return np.array([*q, size, left, least(same), *after], dtype=object)

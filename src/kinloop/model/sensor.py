@@ -98,7 +98,7 @@ def _is_zone(kind: str, size: tuple[float, ...]) -> bool:
 
 
 def cut_loops(m: Mechanism, s: Sensor) -> list[str]:
-    """Loops that hold the body of a force or torque sensor besides its parent: what each takes is not known."""
+    """Loops that hold the body of a force or torque sensor, or what it carries, besides its parent."""
     if s.kind not in ("force", "torque") or s.frame is None or not m.loops:
         return []
     carried = {s.frame.body}
@@ -106,8 +106,3 @@ def cut_loops(m: Mechanism, s: Sensor) -> list[str]:
         carried |= {j.child} if j.parent in carried else set()
     found = [loop for loop in m.loops if loop.ends is not None and s.frame.body != WORLD]
     return [loop.name for loop in found if loop.ends and (loop.ends[0] in carried) != (loop.ends[1] in carried)]
-
-
-def held_in_words(loops: list[str]) -> str:
-    """Why a force or torque sensor is left out."""
-    return f"its body also hangs on the loop {loops[0]!r}, and what that takes is not known"

@@ -3,7 +3,8 @@
 A step says of every contact where it is, its normal, the force on the first of the two that touch, and its number
 (`contact.impact.Hit`); who touches whom by that number is known beforehand. One loop over the contacts sums what every
 sensor feels. What holds a body with all that it carries, at the site of a `force` or `torque` sensor, is what moves
-their masses less all forces on them from outside: contacts, springs and pushes of users [Featherstone2008].
+their masses less all forces on them from outside: contacts, springs and pushes of users [Featherstone2008], and what
+loops do that hold them too (`loop_loads`).
 """
 
 from __future__ import annotations
@@ -112,3 +113,12 @@ def outside_wrench(top: Topology, outside: Outside, body: int, q: Array, qd: Arr
         if inside(push.body):
             total = total + wrench
     return total
+
+
+def outside_on_coordinates(top: Topology, outside: Outside, q: Array, qd: Array) -> Array:
+    """What springs and dampers of users do on single coordinates, where they have no wrench."""
+    out = np.zeros(len(qd), dtype=np.result_type(float, q, qd))
+    for row, g in outside.rows(top, q):
+        if row.wrench is None:
+            out = out - (row.stiffness * row.x + row.damping * (g @ qd)) * g
+    return out

@@ -28,6 +28,10 @@ UNBALANCED = 5e-2
 """A row whose unexplained energy was once this part of its largest energy of motion and work is not to be trusted.
 Steps of first order, as with contact, may book the power of a step too early or too late: 2 % at 1 ms are usual."""
 
+PLACED = 1e-6
+"""Contacts hold bodies in place to this [m]: what presses on them with a force F may gain F times as much, and lose it
+again, while it rests."""
+
 DEEP = 1e-3
 """A row that was deeper in the ground than this [m] was lifted by it, which takes energy."""
 
@@ -65,7 +69,8 @@ def booked(before: Watch, kinetic: Any, potential: Any, work: Any, flying: Any =
 
 def unbalanced(watch: Watch) -> Array:
     """Which rows' energy does not balance (B,); one that is no number does not either."""
-    return np.asarray(~(watch.imbalance <= UNBALANCED * watch.motion) & (watch.motion > 0.0))
+    allowed = UNBALANCED * watch.motion + PLACED * watch.contact_force
+    return np.asarray(~(watch.imbalance <= allowed) & (watch.motion > 0.0))
 
 
 def imbalance_in_words(imbalance: float, motion: float, depth: float) -> str:

@@ -21,8 +21,9 @@ from kinloop.kernels import Computed
 from kinloop.model.facts import plain
 from kinloop.robot import Robot
 from kinloop.scalar import Array
-from kinloop.sim.actuators import each_motor_force
+from kinloop.sim.actuators import each_motor_force, joint_forces
 from kinloop.sim.on_loops import closed_twice, projected
+from kinloop.sim.recorded_controls import where_told
 from kinloop.sim.searching import HasMiddle, Searching
 from kinloop.sim.sensors import OF_STEPS, Sensors
 from kinloop.sim.single_step import SingleStep
@@ -71,7 +72,7 @@ class Engine:
         outside = system.outside.key if system.outside else ()
         self._key = (frames, system.drive.key, integrator.key, contact, *outside, *system.sensed)
         self._key = (*self._key, "open", *system.open.names) if system.open.names else self._key
-        self.sensors = Sensors(system.drive, system.nu, system.contact, system.outside)
+        self.sensors = Sensors(tree, system.drive, system.nu, system.contact, system.outside)
 
     @property
     def takes_steps(self) -> bool:
@@ -210,6 +211,24 @@ class Engine:
         mechanism = self.tree.top.mechanism
         key = tuple(map(plain, (mechanism.sensors, mechanism.actuators, mechanism.tendons)))
         return self.kernel("sensors", self.sensors, self.sensors.inputs(), key)
+
+    @cached_property
+    def _without_steps(self) -> Any:
+        """The kernel of what sensors need to know of a state (`sensors.OF_STEPS`), where there are no steps."""
+        tree, system = self.tree, self.system
+
+        def sensed(q: Array, qd: Array, u: Array, *clock: Array) -> dict[str, Any]:
+            now = system.at(*clock)
+            (_, qdd), _ = state_rate(tree, now.drive, (q, qd), u, now.outside)
+            return {"sensed": np.concatenate([qdd, joint_forces(now.drive, q, qd, u)])}
+
+        return self.kernel("sensed", sensed, self._spanning_sizes | {"u": system.nu} | system.clock)
+
+    def sensed_at(self, q: Array, qd: Array, u: Array, t: Array) -> list[Array]:
+        """What sensors need to know of states (B, N, n) under controls u, where there are no steps; nan where u is."""
+        clock = [t[..., None]] if self.system.clock else []
+        qdd, pushed = np.split(where_told(self._without_steps, q, qd, u, *clock), 2, axis=-1)
+        return [qdd, u, np.zeros((*q.shape[:2], self.sensors.inputs()["touching"])), pushed]
 
     def places(self, rows: int) -> Places:
         """Arrays for so many batch rows; steps are taken on them, if the method has any."""

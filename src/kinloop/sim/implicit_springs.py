@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinloop import scalar as sc
 from kinloop.algorithms.trees.articulated import Articulated
 from kinloop.algorithms.trees.body_forces import in_used_frame
 from kinloop.algorithms.trees.kinematics import Motion, scatter
@@ -41,14 +42,38 @@ from kinloop.sim.smooth_motion import SmoothMotion, accelerate
 from kinloop.sim.spring_rows import Row
 
 
-class Yielding(NamedTuple):
-    """The smooth motion of a step among forces of users.
+class Lossy(NamedTuple):
+    """A spring or damper of a step: a unit force g on the spanning coordinates, its damping, and k b of (2).
 
-    `working` is what pushes and dampers do to the spanning coordinates: all but springs, which only store energy.
+    `rates` are J v0, and J v1 where nothing touches.
     """
 
+    g: Array
+    damping: float
+    faded: Any
+    rates: tuple[Any, Any]
+
+
+class Yielding(NamedTuple):
+    """The smooth motion of a step among forces of users: `pushed` is what pushes do to the spanning coordinates."""
+
     s: SmoothMotion
-    working: Array
+    pushed: Array
+    lossy: list[Lossy]
+
+    def working(self, after: Array, flying: Any, h: Any) -> Array:
+        """Mean forces of all but springs, which only store energy, in a step that ends with these spanning velocities.
+
+        Dampers act with the velocity at the end, after all blows. Where nothing touches, what (2) has beyond (1) is
+        the loss of springs that are too stiff for the step; where something does, losses are not told apart.
+        """
+        out = self.pushed
+        for g, damping, faded, (start, free) in self.lossy:
+            end = free if flying is True else sc.where(flying, free, g @ after)
+            lost = faded * (h * (0.75 * end - 0.25 * start))
+            lost = lost if flying is True else sc.where(flying, lost, 0.0)
+            out = out - (damping * end + lost) * g
+        return out
 
 
 def accelerate_outside(
@@ -63,7 +88,7 @@ def accelerate_outside(
     pushed = outside.after(0.5 * h).pushed(q, scatter(tree, [e.qd for e in kin.embedding]), u)
     rows = [(row, g) for row, g in outside.rows(tree.top, q) if row.stiffness or row.damping]
     if not rows:
-        return Yielding(accelerate(tree, kin, art, q, f + pushed), pushed)
+        return Yielding(accelerate(tree, kin, art, q, f + pushed), pushed, [])
     z = [_propagated(tree, kin, art, row, q, turning).row() for row, _ in rows]
     nearer = [_nearer(row, x[0], h) if touching else 0.0 for (row, _), (x, _) in zip(rows, z, strict=True)]
     start, given = spanning(tree, kin.embedding, here), f + pushed
@@ -77,11 +102,12 @@ def accelerate_outside(
     ]
     change = spanning(tree, kin.embedding, h * (known.a + beyond))
     impulses = Factor(_mobility(z, tree.nv, e)).solve(np.array([-(g @ change) for _, g in rows]))
-    for (row, g), r, part in zip(rows, impulses, e, strict=True):
+    lossy = []
+    for (row, g), r, part, b in zip(rows, impulses, e, nearer, strict=True):
         given = given + (r / h) * g
-        pushed = pushed - (row.damping * (g @ start - r * part)) * g
+        lossy.append(Lossy(g, row.damping, row.stiffness * b, (g @ start, g @ start - r * part)))
     s = accelerate(tree, kin, art, q, given)
-    return Yielding(s._replace(soft=_softening(z, tree.nv, e)), pushed)
+    return Yielding(s._replace(soft=_softening(z, tree.nv, e)), pushed, lossy)
 
 
 def _nearer(row: Row, z: Array, h: Any) -> Any:

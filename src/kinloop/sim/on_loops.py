@@ -42,7 +42,7 @@ def closed(tree: ClusterTree, q: Array, when: Any = True, rounds: int = 1) -> tu
         q = top.neutral().astype(own.dtype)
         q[moving] = own
         for c in loops:
-            q, step, phi, _ = corrected(tree, c, q)
+            q, step, phi, *_ = corrected(tree, c, q)
             size = sc.largest(list(step), size)
             apart = sc.largest([phi[r] for r in redundant_rows(c)])
             size = sc.where(apart > TOLERANCE, sc.maximum(size, apart), size)

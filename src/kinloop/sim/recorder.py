@@ -53,12 +53,12 @@ class RecordPlan:
                 raise MethodError(f"cannot record {name!r}; this simulator records {', '.join(allowed)}")
         refuse_unknown_numbers(names, (*ENERGIES, "motor_force", *sensors), sim.engine.system.open)
         self.sim, self.names, self.engine = sim, names, sim.engine.sensing(steps)
-        self.keeps_controls = needs_controls(names, sim.engine)
         free, n = sim.robot.tree.independent_dofs, sim.robot.n_spanning
         self._free = None if free == list(range(n)) and "qd" not in names else free
         self._energies = bool(ENERGIES & set(names))
         self._velocities = bool({"v", "qd", "motor_force"} & set(names)) and bool(sim.robot.mechanism.closures)
         self._sensors = bool(set(sensors) & set(names))
+        self.keeps_controls = needs_controls(names, sim.engine) or (self._sensors and not sim.engine.takes_steps)
         self.direct = [name for name in self.of_contact if name in names]
         self.direct += [x for x in self.engine.system.sensed if x in names or x in steps or self._sensors]
         self.shapes, self.peaks = self._shapes(), self._peaks()
@@ -96,11 +96,15 @@ class RecordPlan:
         return self._even[1]
 
     def _told(self, kept: dict[str, Array], t: Array) -> dict[str, Array]:
-        """What sensors tell of recorded states, by name; t are times (B, N)."""
+        """What sensors tell of recorded states, by name, nan where only a step could; t are times (B, N)."""
         q, qd, engine = kept["q_seen"], kept["qd_seen"], self.engine
         given = [kept.get(name, np.zeros((*q.shape[:2], *shape))) for name, shape in self.sim.sensed_shapes.items()]
-        found = np.asarray(engine.told(*_flat(q, qd, *given, t[..., None])))
-        return engine.sensors.split(found.reshape(*q.shape[:2], -1), t)
+        if not engine.takes_steps:
+            given = engine.sensed_at(q, qd, kept["controls"], t)
+        told = np.asarray(engine.told(*_flat(q, qd, *map(np.nan_to_num, given), t[..., None])))
+        found = engine.sensors.split(told.reshape(*q.shape[:2], -1), t)
+        before = np.any([np.isnan(x).any(axis=-1) for x in given], axis=0)
+        return found | {s: np.where(before[..., None], np.nan, found[s]) for s in engine.sensors.in_steps}
 
     def _rates(self, q: Array, qd: Array, u: Array, t: Array) -> Array:
         """Accelerations of all joints at recorded states, where no steps of fixed length give them."""
@@ -224,7 +228,7 @@ class Recorder:
         """What is recorded of steps (rows, steps, ...), from outputs of all their parts (rows, steps * parts, ...)."""
         rules: dict[str, Callable[..., Array]] = {
             "contact_force": np.mean, "contact_torque": np.mean, "joint_impulse": np.sum, "residual": np.max,
-            "iterations": np.max, "acceleration": np.mean,
+            "iterations": np.max, "acceleration": np.mean, "pushed": np.mean,
         }  # fmt: skip
         out = {}
         for name, x in kept.items():

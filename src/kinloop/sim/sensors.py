@@ -6,31 +6,34 @@ motors are those at the state under what they are told in the step.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.algorithms.trees.kinematics import joint_pose, world_acceleration
-from kinloop.model import Frame, Sensor, Topology, cut_loops
-from kinloop.model.sensor import IN_STEPS, OF_CONTACT, UNBOUNDED_KINDS, held_in_words
+from kinloop.clusters import ClusterTree
+from kinloop.model import Frame, Mechanism, Sensor, Topology, cut_loops
+from kinloop.model.sensor import IN_STEPS, OF_CONTACT, UNBOUNDED_KINDS
 from kinloop.scalar import Array
 from kinloop.sim.actuators import Drive, file_motor_force, motor_forces
 from kinloop.sim.contact.impact import Contact
-from kinloop.sim.contact_sensors import Felt, moving_masses, outside_wrench
+from kinloop.sim.contact_sensors import Felt, moving_masses, outside_on_coordinates, outside_wrench
 from kinloop.sim.file_motors import FileMotor
+from kinloop.sim.loop_loads import LoopLoads
 from kinloop.sim.outside import NOTHING, Outside
 from kinloop.sim.transmissions import Line, Setting, actuator_line, along_tendon
 from kinloop.spatial import Transform, cross, cross_motion
 
-OF_STEPS = {"acceleration": "qdd", "told": "u", "touching": "touching"}
+OF_STEPS = {"acceleration": "qdd", "told": "u", "touching": "touching", "pushed": "pushed"}
 """Outputs of the step kernel that sensors need, and the inputs of theirs that they are."""
 
 
-def needed(sensors: Sequence[Sensor]) -> tuple[str, ...]:
-    """Which outputs of the step kernel some sensors need (`OF_STEPS`)."""
+def needed(mechanism: Mechanism) -> tuple[str, ...]:
+    """Which outputs of the step kernel the sensors of a mechanism need (`OF_STEPS`)."""
+    sensors = mechanism.sensors
     kinds = {s.kind for s in sensors if s.kind in IN_STEPS}
     forces = {kind for kind in kinds if kind.endswith("actuator_force")}
     loads = {kind for kind in kinds if kind in OF_CONTACT}
@@ -38,6 +41,7 @@ def needed(sensors: Sequence[Sensor]) -> tuple[str, ...]:
         *(("acceleration",) if kinds - forces - {"touch", "contact_force"} else ()),
         *(("told",) if forces or {"force", "torque"} & loads else ()),
         *(("touching",) if loads else ()),
+        *(("pushed",) if any(cut_loops(mechanism, s) for s in sensors) else ()),
     )
 
 
@@ -52,15 +56,19 @@ class Motion(NamedTuple):
 class Reading:
     """One state, of which sensors tell: positions and velocities of all joints, their accelerations, controls.
 
-    `loads` are sums of contact forces for the sensors of these (`contact_sensors.Felt.sums`).
+    `loads` are sums of contact forces for the sensors of these (`contact_sensors.Felt.sums`), `pushed` forces of
+    motors, springs, stops and friction on the spanning coordinates.
     """
 
-    def __init__(self, drive: Drive, outside: Outside, q: Array, qd: Array, qdd: Array, u: Array) -> None:
+    def __init__(
+        self, drive: Drive, outside: Outside, loops: LoopLoads, q: Array, qd: Array, qdd: Array, u: Array, pushed: Array
+    ) -> None:
         self.drive, self.outside, self.top, self.q, self.qd, self.qdd, self.u = drive, outside, drive.top, q, qd, qdd, u
+        self.loops, self.pushed = loops, pushed
         self.at = Setting(drive.top, q)
         self.loads: dict[str, Array] = {}
         self._bodies: list[tuple[Array, Array]] | None = None
-        self._held: dict[str, Array] = {}
+        self._held: dict[int, Array] = {}
 
     def load(self, s: Sensor) -> Array:
         """What a sensor of contact tells."""
@@ -68,14 +76,32 @@ class Reading:
             return self.loads[s.name]
         assert s.frame is not None, "a force is of a frame"
         T, i = self.at.pose(s.frame), self.top.body_index[s.frame.body]
-        if s.frame.body not in self._held:
-            poses = [self.at.body(k) for k in range(len(self.top.parent))]
-            masses = moving_masses(self.top, i, poses, self._moving())
-            self._held[s.frame.body] = masses - outside_wrench(self.top, self.outside, i, self.q, self.qd, self.u)
-        held, load = T.force_back(self._held[s.frame.body]), self.loads[s.name]
+        held = self._needed(i)
+        if self.loops.cut[s.name]:
+            held = held - self.loops.on_body(s, self._looped)
+        held, load = T.force_back(held), self.loads[s.name]
         push = T.R.T @ (load[:3] if s.kind == "force" else load[3:])
         found: Array = (held[3:] if s.kind == "force" else held[:3]) - push
         return found
+
+    def _needed(self, i: int) -> Array:
+        """The wrench that a body needs with all that it carries, beyond users' forces and contacts, in the world."""
+        if i not in self._held:
+            poses = [self.at.body(k) for k in range(len(self.top))]
+            masses = moving_masses(self.top, i, poses, self._moving())
+            self._held[i] = masses - outside_wrench(self.top, self.outside, i, self.q, self.qd, self.u)
+        return self._held[i]
+
+    @cached_property
+    def _looped(self) -> dict[str, Array]:
+        """Wrenches of the loops that hold bodies of sensors."""
+        needed = {}
+        for i, felt in zip(self.loops.bodies, self.loops.felt, strict=True):
+            force, moment = self.loads[felt.name][:3], self.loads[felt.name][3:]
+            contacts = np.concatenate([moment + cross(self.at.body(i).p, force), force])
+            needed[i] = self._needed(i) - contacts
+        at_joints = outside_on_coordinates(self.top, self.outside, self.q, self.qd)
+        return self.loops.wrenches(self.at, needed, self.pushed + at_joints, self.qdd)
 
     def motion(self, frame: Frame) -> Motion:
         """How a frame moves; its acceleration is upward where it is held against gravity."""
@@ -213,32 +239,37 @@ class Sensors:
     There are `nu` controls, those of the motors first.
     """
 
-    def __init__(self, drive: Drive, nu: int, contact: Contact | None = None, outside: Outside = NOTHING) -> None:
+    def __init__(
+        self, tree: ClusterTree, drive: Drive, nu: int, contact: Contact | None = None, outside: Outside = NOTHING
+    ) -> None:
         self.drive, self.nu, self.outside = drive, nu, outside
-        self.sensors = tuple(s for s in drive.top.mechanism.sensors if s.kind != "clock" and self._applies(s))
-        self.felt = Felt(drive.top, contact, self.sensors)
+        given = [s for s in drive.top.mechanism.sensors if s.kind != "clock"]
+        # forces of actuators are there where motors are those of the file
+        self.sensors = tuple(s for s in given if drive.of_file or s.kind != "actuator_force")
+        self.loops = LoopLoads(tree, self.sensors)
+        self.felt = Felt(drive.top, contact, (*self.sensors, *self.loops.felt))
         self.clocks = tuple(s.name for s in drive.top.mechanism.sensors if s.kind == "clock")
-
-    def _applies(self, s: Sensor) -> bool:
-        """Whether there is what a sensor is of: actuators are, where motors are those of the file."""
-        loops = cut_loops(self.drive.top.mechanism, s)
-        if loops:
-            warnings.warn(f"sensor {s.name!r} is left out: {held_in_words(loops)}", stacklevel=5)
-        return not loops and (self.drive.of_file or s.kind != "actuator_force")
 
     @property
     def names(self) -> tuple[str, ...]:
         return (*(s.name for s in self.sensors), *self.clocks)
 
+    @property
+    def in_steps(self) -> list[str]:
+        """Those that tell of a step, and not of a state alone."""
+        return [s.name for s in self.sensors if s.kind in IN_STEPS]
+
     def inputs(self) -> dict[str, int]:
         """Sizes of the function's inputs."""
         top: Topology = self.drive.top
         sizes = {"q": top.nq, "qd": top.n_spanning, "qdd": top.n_spanning, "u": self.nu}
-        return sizes | {"touching": self.felt.shape[0] * self.felt.shape[1], "t": 1}
+        return sizes | {"touching": self.felt.shape[0] * self.felt.shape[1], "pushed": top.n_spanning, "t": 1}
 
-    def __call__(self, q: Array, qd: Array, qdd: Array, u: Array, touching: Array, t: Array) -> dict[str, Array]:
+    def __call__(
+        self, q: Array, qd: Array, qdd: Array, u: Array, touching: Array, pushed: Array, t: Array
+    ) -> dict[str, Array]:
         """All that is told, one after the other."""
-        r = Reading(self.drive, self.outside.at(t[0]), q, qd, qdd, u)
+        r = Reading(self.drive, self.outside.at(t[0]), self.loops, q, qd, qdd, u, pushed)
         frames = [Transform.identity() if s.frame is None else r.at.pose(s.frame) for s in self.felt.sensors]
         r.loads = self.felt.sums(frames, np.asarray(touching).reshape(self.felt.shape))
         return {"told": np.concatenate([told(r, s) for s in self.sensors] or [np.zeros(0)])}

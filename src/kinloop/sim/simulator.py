@@ -108,7 +108,7 @@ class Simulator(SimulatorDerivatives):
         if self.contact is not None:
             self.drive = with_stiff_gains(robot, self.drive, self.dt)
             self.drive = self.drive.without_lengths() if limits else self.drive
-        sensed = needed(robot.mechanism.sensors) if isinstance(self.method, FixedStep) else ()
+        sensed = needed(robot.mechanism) if isinstance(self.method, FixedStep) else ()
         monitor = integrator == "rk4" if monitor is None else bool(monitor)
         parts = Parts(framed(robot.tree), self.drive, self.contact)
         opened = open_numbers(parts, open, self.method.has_contact and not monitor)
@@ -179,14 +179,17 @@ class Simulator(SimulatorDerivatives):
         on from it under the controls u.
         """
         state, engine = self.fitting(state), self.engine
-        names, step = engine.system.sensed, dict[str, Array]()
+        names, step, rows = engine.system.sensed, dict[str, Array](), len(state)
+        given = checked("u", np.zeros(self.nu) if u is None else u, self.nu)
+        t = np.broadcast_to(state.t, rows)[:, None].copy()
         if names:
-            given = checked("u", np.zeros(self.nu) if u is None else u, self.nu)
             held = given if given.ndim == 1 else given[:, None]
             step = self.rollout(state=state, controls=held, steps=1, record=names).records
-        rows = len(state)
         told = [step[n][:, 0] if n in step else np.zeros((rows, *x)) for n, x in self.sensed_shapes.items()]
-        found = np.asarray(engine.told(state.q, state.qd, *told, np.broadcast_to(state.t, rows)[:, None].copy()))
+        if not engine.takes_steps:
+            lines = [x[:, None] for x in (state.q, state.qd, np.broadcast_to(given, (rows, self.nu)))]
+            told = [x[:, 0] for x in engine.sensed_at(*lines, t)]
+        found = np.asarray(engine.told(state.q, state.qd, *told, t))
         return engine.sensors.split(found, state.t)
 
     @property

@@ -151,7 +151,8 @@ class Moved(NamedTuple):
 
     `correction` is the size of the last Newton correction of the loops [m, rad], `nearness` that of the configurations
     the step was computed at (`singularity`), `work` what motors, springs and damping did [J], `records` what else can
-    be recorded, `flying` whether nothing touched, `waits` whether contacts have to be searched for before the step.
+    be recorded, `flying` whether nothing touched, `waits` whether contacts have to be searched for before the step,
+    `pushed` what motors, springs, damping, stops and dry friction did to the spanning coordinates: mean forces.
     """
 
     q: Array
@@ -163,6 +164,7 @@ class Moved(NamedTuple):
     records: dict[str, Any]
     flying: Any = True
     waits: Any = False
+    pushed: Array | None = None
 
 
 @runtime_checkable
@@ -259,9 +261,9 @@ class Stepper:
         return self._sensed(moved._replace(memory=np.array([*moved.memory, *after])), qd, told, h)
 
     def _sensed(self, moved: Moved, qd: Array, u: Array, h: Any) -> Moved:
-        """A step with what sensors need of it: mean accelerations of all joints, and what motors were told."""
+        """A step with what sensors need of it: mean accelerations and forces of all joints, what motors were told."""
         touching = np.ravel(np.asarray(moved.records.get("touching", ())))
-        given = {"acceleration": (moved.qd - qd) / h, "told": u, "touching": touching}
+        given = {"acceleration": (moved.qd - qd) / h, "told": u, "touching": touching, "pushed": moved.pushed}
         found = {name: x for name, x in moved.records.items() if name not in ("touching", "waits")}
         waits = moved.records.get("waits", False)
         return moved._replace(waits=waits, records=found | {name: given[name] for name in self.system.sensed})

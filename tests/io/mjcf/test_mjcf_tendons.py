@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from io_samples import write
 
+import kinloop as kl
 from kinloop.io import ModelWarning, load
 
 mujoco = pytest.importorskip("mujoco")
@@ -36,11 +37,28 @@ def test_springs_and_limits_are_those_of_the_file(tmp_path):
     assert not off.acts
 
 
-def test_friction_of_tendons_is_kept_and_inertia_announced(tmp_path):
+def test_friction_of_tendons_is_kept(tmp_path):
     one = load(write(tmp_path, MODEL.replace('name="one"', 'name="one" frictionloss="1"'))).tendons
     assert [t.friction for t in one if t.name == "one"] == [1.0]
-    with pytest.warns(ModelWarning, match=r"tendon 'one': is a tendon with inertia"):
-        load(write(tmp_path, MODEL.replace('name="one"', 'name="one" armature="1"')))
+
+
+def test_inertia_of_tendons_along_one_joint_is_its_armature_and_other_is_announced(tmp_path):
+    """The mass matrix is MuJoCo's where two tendons have one joint each, on a joint with an armature of its own."""
+    own = '<tendon><fixed name="x" armature="0.3"><joint joint="b" coef="-2"/></fixed><fixed name="y" armature="0.1"><joint joint="b" coef="3"/></fixed>'
+    text = MODEL.replace("<tendon>", own).replace('name="b" axis', 'name="b" armature="0.02" axis')
+    path = write(tmp_path, text[: text.index("<equality>")] + "</mujoco>")
+    robot, model = kl.load(path), mujoco.MjModel.from_xml_path(str(path))
+    data, M = mujoco.MjData(model), np.zeros((3, 3))
+    data.qpos[:] = 0.3, -0.7, 1.1
+    mujoco.mj_forward(model, data)
+    mujoco.mj_fullM(model, data, M)
+    assert robot.mechanism.joints[1].armature == pytest.approx(0.02 + 0.3 * 4 + 0.1 * 9)
+    np.testing.assert_allclose(robot.mass_matrix(data.qpos), M, rtol=1e-12, atol=1e-14)
+    for name in ("one", "path"):
+        with pytest.warns(
+            ModelWarning, match=f"tendon '{name}': has the inertia 1.5, which kinloop models only along a"
+        ):
+            load(write(tmp_path, MODEL.replace(f'name="{name}"', f'name="{name}" armature="1.5"')))
 
 
 def test_flags_switch_off_what_acts_at_joints(tmp_path):

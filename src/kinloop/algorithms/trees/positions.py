@@ -14,19 +14,22 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.algorithms.trees.kinematics import scatter
 from kinloop.clusters import ClusterTree
+from kinloop.clusters.following import longest
 from kinloop.clusters.newton import newton
 from kinloop.clusters.state_faults import faults
 from kinloop.scalar import Array
 
 
-def integrate(tree: ClusterTree, q: Array, v: Array, dt: Array, judged: bool = True) -> Array:
+def integrate(tree: ClusterTree, q: Array, v: Array, dt: Array, judged: bool = True, long: float = np.inf) -> Array:
     """The configuration reached from q by the velocity v in time dt (1,): independents exactly, dependents by Newton.
 
-    `judged` says whether faults of q (`state_faults`) count as well.
+    `judged` says whether faults of q (`state_faults`) count as well. Another assembly of the loops (`following`) is not
+    vouched for, nor is a step in which a joint of a loop moves by more than `long`.
     """
     top, dy = tree.top, v * dt[0]
-    start = top.integrate(q, scatter(tree, [tree.jacobian(c, q) @ dy[c.v] for c in tree]))
-    end, well = newton(tree, start)
+    step = scatter(tree, [tree.jacobian(c, q) @ dy[c.v] for c in tree])
+    end, well = newton(tree, top.integrate(q, step), begin=q)
+    well = sc.logical_and(well, longest(tree, step) <= long) if long < np.inf else well
     for fault in faults(tree, q) if judged else ():
         well = sc.logical_and(well, fault <= 1.0)
     return _vouched(top.normalized(end), well)

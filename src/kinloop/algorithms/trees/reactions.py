@@ -21,8 +21,9 @@ from kinloop.algorithms.trees.cluster_rnea import joint_wrenches
 from kinloop.algorithms.trees.kinematics import body_accelerations, motion, spanning_accelerations, world_poses
 from kinloop.clusters import Cluster, ClusterTree
 from kinloop.linear import join, shortest_solution, solve
-from kinloop.model import LoopClosure
+from kinloop.model import LoopClosure, Topology
 from kinloop.scalar import Array
+from kinloop.spatial import Transform
 
 
 class Reactions:
@@ -103,12 +104,13 @@ def reactions(
     missing[tree.independent_dofs] = missing[tree.independent_dofs] - tau
     loops: list[Array] = []
     transmissions: list[Array] = []
+    poses = world_poses(top, q)
     for c in tree:
         for part, multipliers in _multipliers(tree, c, q, missing[list(c.dofs)]):
             if part.ends is None:
                 transmissions.append(part.rows(top, q).K.T @ multipliers)
                 continue
-            wrench, given = _loop_wrench(tree, q, part, multipliers)
+            wrench, given = _on_bodies(top, poses, part, loop_wrench(top, poses, q, part, multipliers))
             loops.append(wrench)
             net = [f - given[i] if i in given else f for i, f in enumerate(net)]
     return _stacked(joint_wrenches(tree, kin, net)), _stacked(loops), join(transmissions)
@@ -138,14 +140,24 @@ def _multipliers(tree: ClusterTree, c: Cluster, q: Array, missing: Array) -> lis
     return list(zip(c.parts, np.split(multipliers, np.cumsum(sizes)[:-1]), strict=True))
 
 
-def _loop_wrench(tree: ClusterTree, q: Array, part: LoopClosure, multipliers: Array) -> tuple[Array, dict[int, Array]]:
-    """The wrench of a loop on its successor, and what it gives each of its bodies, by number; the world left out."""
-    top, basis, ends = tree.top, part.wrench_basis(tree.top, q), part.ends
+def loop_wrench(top: Topology, poses: Sequence[Transform], q: Array, part: LoopClosure, multipliers: Array) -> Array:
+    """The wrench of a loop on its successor, in world axes about the world's origin; `poses` are those of all bodies.
+
+    The predecessor feels the opposite.
+    """
+    basis, ends = part.wrench_basis(top, q), part.ends
     assert basis is not None and ends is not None
-    poses = world_poses(top, q)
-    i, j = (top.body_index[end] for end in ends)
-    nca, _, _ = top.paths(i, j)
-    W = (poses[nca].force(basis) if nca >= 0 else basis) @ multipliers  # about the world's origin, world axes
+    nca, _, _ = top.paths(*(top.body_index[end] for end in ends))
+    W: Array = (poses[nca].force(basis) if nca >= 0 else basis) @ multipliers
+    return W
+
+
+def _on_bodies(
+    top: Topology, poses: Sequence[Transform], part: LoopClosure, W: Array
+) -> tuple[Array, dict[int, Array]]:
+    """A loop's wrench on its successor, and what it gives each of its bodies, by number; the world left out."""
+    assert part.ends is not None
+    i, j = (top.body_index[end] for end in part.ends)
     given: dict[int, Array] = {}
     if j >= 0:
         given[j] = poses[j].force_back(W)

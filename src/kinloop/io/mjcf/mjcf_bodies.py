@@ -20,6 +20,7 @@ from kinloop.io.mjcf.mujoco_codes import (
     MjModel,
 )
 from kinloop.io.mjcf.safe_source import Places
+from kinloop.io.mjcf.tendon_inertia import tendon_inertia
 from kinloop.io.shared.exact_poses import exact_pose, free_position
 from kinloop.io.shared.file_errors import Where
 from kinloop.io.shared.robot_description import Link, RobotDescription
@@ -116,7 +117,7 @@ class BodyReader:
         parameters: dict[str, Any] = {
             "damping": 0.0 if off & DAMPERS_DISABLED else float(m.dof_damping[dof]),
             "friction": 0.0 if off & FRICTION_DISABLED else float(m.dof_frictionloss[dof]),
-            "armature": float(m.dof_armature[dof]),
+            "armature": float(m.dof_armature[dof]) + tendon_inertia(m, j),
         }  # fmt: skip
         if kind == FREE:
             return Joint(name, parent, child, jt.Free(), home=tuple(q0[:7]), **parameters)

@@ -10,6 +10,7 @@ from kinloop.io.mjcf.mjcf_actuators import unmodelled_words
 from kinloop.io.mjcf.mjcf_names import Names
 from kinloop.io.mjcf.mujoco_codes import BALL, FREE, MjModel
 from kinloop.io.mjcf.safe_source import Places
+from kinloop.io.mjcf.tendon_inertia import is_along_one_joint
 from kinloop.io.shared.file_errors import Notes, Where
 
 Reason = tuple[str, int, str]
@@ -28,8 +29,9 @@ def warn_of_unmodelled(model: MjModel, notes: Notes, names: Names, places: Place
 
 def _tendons(m: MjModel, names: Names) -> Iterator[Reason]:
     for t in range(m.ntendon):
-        if m.tendon_armature[t]:
-            yield "tendon", t, "is a tendon with inertia, which kinloop does not model"
+        if m.tendon_armature[t] and not is_along_one_joint(m, t):
+            inertia = float(m.tendon_armature[t])
+            yield "tendon", t, f"has the inertia {inertia:g}, which kinloop models only along a single joint"
         if np.any(m.tendon_stiffnesspoly[t]) or np.any(m.tendon_dampingpoly[t]):
             yield "tendon", t, "has a spring or damper that is not linear, which kinloop does not model"
 

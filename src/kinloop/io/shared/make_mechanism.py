@@ -10,8 +10,7 @@ from kinloop.io.shared.lumping import Lump, make_bodies
 from kinloop.io.shared.remap_annotations import carried_weights, remap_actuator, remap_sensor, remap_tendon
 from kinloop.io.shared.remap_closures import Places, independent_joints, remap_coupling, remap_loop
 from kinloop.io.shared.robot_description import PathCoupling, RobotDescription
-from kinloop.model import WORLD, Frame, Mechanism, Sensor, cut_loops
-from kinloop.model.sensor import held_in_words
+from kinloop.model import WORLD, Frame, Mechanism
 from kinloop.spatial import Transform
 
 
@@ -89,26 +88,13 @@ def _mechanism(d: RobotDescription, tree: LinkTree, lumps: list[Lump], of: Place
         motors=tuple(d.motors), world_geometry=tuple(shapes), contact_rules=d.contact_rules, inactive=tuple(d.inactive),
         warnings=tuple(d.notes.lines), source=d.where.file,
         tendons=tuple(remap_tendon(t, of) for t in d.tendons), carried=carried_weights(d.carried, of),
+        sensors=tuple(remap_sensor(s, of) for s in d.sensors),
     )  # fmt: skip
-    m = replace(m, sensors=_sensors(d, m, of), warnings=tuple(d.notes.lines)) if d.sensors else m
     marked = d.dependent & set(joints)
     if not marked:
         return m
     independent = independent_joints(m, marked, tree.places, d.notes, d.options.limits.reach // 2)
     return replace(m, independent=independent, warnings=tuple(d.notes.lines))
-
-
-def _sensors(d: RobotDescription, m: Mechanism, of: Places) -> tuple[Sensor, ...]:
-    """The sensors, but those of what holds a body that loops hold too."""
-    out = []
-    for given in d.sensors:
-        s = remap_sensor(given, of)
-        loops = cut_loops(m, s)
-        if loops:
-            d.notes.warn(d.where, f"sensor {s.name!r} is left out: {held_in_words(loops)}", dropped=True)
-        else:
-            out.append(s)
-    return tuple(out)
 
 
 def _frames(d: RobotDescription, of: Places, bodies: set[str]) -> tuple[Frame, ...]:

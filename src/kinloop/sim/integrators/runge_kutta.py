@@ -16,6 +16,7 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
+from kinloop.sim.actuators import joint_forces
 from kinloop.sim.integrators.fixed_step import FixedStep
 from kinloop.sim.integrators.history import coasted, extrapolated, read_past, respaced, updated, weights
 from kinloop.sim.integrators.integrator import IntegratorOptions
@@ -71,7 +72,8 @@ class RungeKutta(FixedStep):
         end = sc.repeat(self.substeps, body, start, np.array([part, *u]))[timed:]
         memory = np.array([*end[both:-3], *held]) if len(memory) else memory
         worst, nearest, work = end[-3:]
-        return Moved(end[:nq], end[nq:both], memory, worst, nearest, work, {})
+        pushed = joint_forces(system.drive, q, qd, u) if "pushed" in system.sensed else None
+        return Moved(end[:nq], end[nq:both], memory, worst, nearest, work, {}, pushed=pushed)
 
 
 class Part(NamedTuple):

@@ -29,7 +29,7 @@ from kinloop.scalar import Array
 from kinloop.sim.actuators import gear_friction, joint_forces
 from kinloop.sim.contact.start_geometry import single_bodies
 from kinloop.sim.implicit_motors import implicit, with_armature
-from kinloop.sim.implicit_springs import accelerate_outside
+from kinloop.sim.implicit_springs import Yielding, accelerate_outside
 from kinloop.sim.integrators.fixed_step import FixedStep
 from kinloop.sim.integrators.free_momentum import Ends, keep_momentum
 from kinloop.sim.integrators.history import (
@@ -50,6 +50,7 @@ from kinloop.sim.on_loops import OPEN, closed, closed_twice, coordinates, spanni
 from kinloop.sim.singularity import is_blind, loop_speed, nearness
 from kinloop.sim.smooth_motion import SmoothMotion, accelerate
 from kinloop.sim.stepper import Moved, System
+from kinloop.sim.transmissions import Setting
 from kinloop.sim.turning_axes import accelerated, free_bodies, in_world, screwed, shifted, transport, turned, turned_by
 
 ORDER = 8
@@ -102,7 +103,7 @@ class SemiImplicit(FixedStep):
         middle, qd_mid, way = predicted(tree, system, q, qd, past, h)
         bodies = system.contact.bodies if system.contact else ()
         base = still(tree, middle).embedding
-        s, here, v_free, working = _at_the_middle(tree, system, middle, qd, qd_mid, base, way, u, linear, h, bodies)
+        s, here, v_free, outside = _at_the_middle(tree, system, middle, qd, qd_mid, base, way, u, linear, h, bodies)
         G = s.kin.embedding
         near = nearness(tree, middle)
         a = _accelerations(tree, system, s, middle)[system.drivers]
@@ -114,8 +115,21 @@ class SemiImplicit(FixedStep):
         # implicit forces are those at the start, less what the armature takes that stands for their change
         forces = joint_forces(system.drive, middle, spanning(tree, G, here), u, linear, h)
         pushed = h * forces - extra * (moved.qd - qd)
-        pushed = pushed if working is None else pushed + h * working
-        return moved._replace(work=0.5 * (pushed @ (qd + moved.qd)))
+        working = pushed if outside is None else pushed + h * outside.working(moved.qd, moved.flying, h)
+        moved = moved._replace(work=0.5 * (working @ (qd + moved.qd)))
+        if "pushed" not in system.sensed:
+            return moved
+        return moved._replace(pushed=(pushed + _stopped(system, middle, moved.records)) * (1.0 / h))
+
+
+def _stopped(system: System, q: Array, records: dict[str, Any]) -> Array:
+    """Impulses of stops, dry friction and limits of tendons on the spanning coordinates, at the middle of a step."""
+    out, at = np.zeros(system.tree.top.n_spanning, dtype=object), Setting(system.tree.top, q)
+    limits = system.contact.joints if system.contact else []
+    for limit, impulse in zip(limits, records.get("joint_impulse", ()), strict=True):
+        for d, arm in limit.line(at).arms.items():
+            out[d] = out[d] + arm * impulse
+    return out
 
 
 def order(system: System) -> int:
@@ -174,12 +188,12 @@ def _bend(past: Past, h: Any) -> Array:
 def _at_the_middle(
     tree: ClusterTree, system: System, q: Array, qd: Array, qd_mid: Array, base: Any, way: Array, u: Array,
     linear: Sequence[Any], h: Any, turning: Collection[int],
-) -> tuple[SmoothMotion, Array, Array, Array | None]:  # fmt: skip
+) -> tuple[SmoothMotion, Array, Array, Yielding | None]:  # fmt: skip
     """The smooth motion at the middle q, and the independent velocities at the start and at the end without impulses.
 
     Velocity products and external forces are taken at the middle, all other forces with the velocity at the start. Both
-    velocities are in the axes of the middle, to which `way` leads and which do not turn. Last the forces of users but
-    springs, if there are any.
+    velocities are in the axes of the middle, to which `way` leads and which do not turn. Last the forces of users, if
+    there are any.
     """
     v = coordinates(tree, base, qd)
     here = turned_by(tree, v, coordinates(tree, base, way))
@@ -187,15 +201,17 @@ def _at_the_middle(
     kin = motion(tree, q, v_mid, turning)
     rates = spanning(tree, kin.embedding, here)
     f = joint_forces(system.drive, q, rates, u, linear, h)
-    art, beyond, working = articulate(tree, kin), transport(tree, v_mid), None
+    art, beyond = articulate(tree, kin), transport(tree, v_mid)
+    outside: Yielding | None = None
     if system.outside:
         touching = system.contact is not None
-        s, working = accelerate_outside(tree, system.outside, kin, art, q, f, here, beyond, u, h, turning, touching)
+        outside = accelerate_outside(tree, system.outside, kin, art, q, f, here, beyond, u, h, turning, touching)
+        s = outside.s
     else:
         s = accelerate(tree, kin, art, q, f)
     if system.drive.rubbing:
         s = s._replace(rub=gear_friction(system.drive, q, rates, u, linear, h))
-    return s, here, here + h * (s.a + beyond), working
+    return s, here, here + h * (s.a + beyond), outside
 
 
 def _finish(
