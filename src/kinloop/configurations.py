@@ -18,7 +18,7 @@ from kinloop.algorithms.trees import positions
 from kinloop.clusters import ClusterTree
 from kinloop.clusters.assembly import close
 from kinloop.clusters.closing import CONVERGED, TOLERANCE, close_step
-from kinloop.clusters.following import LONG, follows, in_parts, longest
+from kinloop.clusters.following import LONG, follows, in_parts, is_redundant, longest
 from kinloop.clusters.framing import shortest
 from kinloop.compiler import Kernel, guarded_check
 from kinloop.doors import Door, Guarded
@@ -128,11 +128,10 @@ class Configurations:
         """Rows that are not followed in one step: in parts by the kernel, then by the search on numbers."""
         found = in_parts(step, q, v, dt)
         left = ~np.isfinite(found[:, 0])
-        # a kernel vouches for no step at all of loops that disagree with themselves, as files print them
-        blind = left & ~np.isfinite(step(q, 0.0 * v, dt)[:, 0]) if left.any() else left
-        if blind.any():
+        if left.any() and any(is_redundant(c) for c in self._tree if c.bends):
+            # of redundant rows that disagree with each other a kernel satisfies only those that its chart keeps
             careful = partial(rowwise, self._careful_step)
-            found[blind] = in_parts(careful, *(x[blind] for x in (q, v, dt)), begin=1)
+            found[left] = in_parts(careful, *(x[left] for x in (q, v, dt)), begin=1)
             left = ~np.isfinite(found[:, 0])
         if left.any():
             size, name = np.max(np.abs(v * dt)[left]), self._tree.top.mechanism.name

@@ -140,7 +140,12 @@ class Robot(RobotDerivatives):
             self._configurations.check_closed(q, tolerance)
 
     def integrate(self, q: ArrayLike, v: ArrayLike, dt: float = 1.0) -> Array:
-        """The closed configuration reached from q by the constant velocity v in time dt."""
+        """The closed configuration reached from q by the constant velocity v in time dt.
+
+        Loops stay assembled as they are: a long step is taken in parts, and one that they cannot follow, since a dead
+        centre is in its way, is an error. Loops that can be assembled in more than two ways may change between some of
+        them in a step of up to half a radian.
+        """
         try:
             duration = self._durations[dt]
         except TypeError:  # an array without axes

@@ -74,7 +74,8 @@ def test_contacts_of_a_state_are_felt_as_mujoco_feels_them(tripod):
         for name in ("free", "ball"):  # MuJoCo's linear velocity of a free body is the world's, ours the body's
             at = top.v_of[top.joint_index[name]].start
             qdd[at + 3 : at + 6] -= np.cross(qd[at : at + 3], qd[at + 3 : at + 6])
-        told = sim.engine.told(q, qd, qdd, np.zeros(sim.nu), contacts_of(sim, model, data), np.zeros(1))
+        contacts, pushed = contacts_of(sim, model, data), np.zeros(len(qd))
+        told = sim.engine.told(q, qd, qdd, np.zeros(sim.nu), contacts, pushed, np.zeros(1))
         found = sim.engine.sensors.split(np.asarray(told), np.zeros(()))
         for name, x in readings(model, data).items():
             felt |= {name} if np.any(x) else set()

@@ -113,14 +113,14 @@ def test_where_a_loop_is_cut_does_not_matter(tmp_path):
     for where in ("rocker", "crank"):
         robot = cut_at(where, tmp_path)
         forces = [ExternalForce("crank", (0.0, 0.0, 0.0, 3.0, 0.0, -2.0)), JointSpring("rocker", 5.0, 0.2)]
-        sim = Simulator(robot, 1e-3, collisions=True, motors=["crank"], forces=forces, iterations=50)
+        sim = Simulator(robot, 2.5e-4, collisions=True, motors=["crank"], forces=forces, iterations=50)
         runs.append(
-            sim.rollout(robot.neutral(), None, [0.4], steps=200, record=[*names, "joint_impulse", "contact_force"])
+            sim.rollout(robot.neutral(), None, [0.4], steps=600, record=[*names, "joint_impulse", "contact_force"])
         )
     one, other = (run.records for run in runs)
-    assert np.abs(one["joint_impulse"]).max(axis=0).min() > 1e-4, "the stop is met, and the joint rubs"
+    assert np.abs(one["joint_impulse"]).max(axis=0).min() > 5e-5, "the stop is met, and the joint rubs"
     assert np.abs(one["contact_force"]).max() > 1.0, "the ball hits"
     for name in names:
         size = np.abs(one[name]).max()
         assert size > (1.0 if name.startswith("force") else 0.0)
-        assert other[name] == pytest.approx(one[name], rel=2e-3, abs=2e-2), name
+        assert other[name] == pytest.approx(one[name], rel=1e-2, abs=0.3), name

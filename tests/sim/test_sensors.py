@@ -56,7 +56,8 @@ def test_all_kinds_tell_what_mujocos_do(robot):
         # MuJoCo's linear velocity of a free body is the world's, ours the body's: it turns
         qdd[3:6] = qdd[3:6] - np.cross(qd[:3], qd[3:6])
         found = sim.engine.sensors.split(
-            np.asarray(sim.engine.told(q, qd, qdd, data.ctrl, np.zeros(0), np.zeros(1))), np.array(data.time)
+            np.asarray(sim.engine.told(q, qd, qdd, data.ctrl, np.zeros(0), np.zeros(len(qd)), np.zeros(1))),
+            np.array(data.time),
         )
         assert_told(found, readings(model, data), 1e-9)
 
@@ -100,6 +101,22 @@ def test_one_row_under_a_function_records_sensors_too(robot):
     table = sim.rollout(None, 0.2 * np.ones(sim.robot.nv), np.zeros(3), steps=4, record=["gyro", "acc", "af"])
     assert all(run.records[n].tolist() == table.records[n].tolist() for n in ("gyro", "acc", "af"))
     assert run.records["gyro"][:3].tolist() == [x.tolist() for x in seen[1:]]
+
+
+def test_every_integrator_tells_of_accelerations_and_forces(robot):
+    """Steps tell their means, and what has no steps tells of the state itself."""
+    model = robot[0].robot
+    found = {}
+    for name in ("semi_implicit", "rk4", "adaptive"):
+        sim = Simulator(model, 1e-5, integrator=name, motors="model")
+        state, u = sim.state(None, 0.2 * np.ones(model.nv)), np.array([0.3, 0.5, 0.1])
+        run = sim.rollout(state=state, controls=u, steps=2, record=["acc", "af", "jf"], record_start=True)
+        assert np.isnan(run.records["acc"][0]).all() and np.isnan(run.records["af"][0]).all(), "no step led there"
+        found[name] = sim.sensors(state, u), {k: x[-1] for k, x in run.records.items()}
+    for now, then in (found["rk4"], found["adaptive"]):
+        for told, expected in zip((now, then), found["semi_implicit"], strict=True):
+            for key in ("acc", "af", "jf"):
+                assert told[key] == pytest.approx(expected[key], rel=2e-3, abs=2e-3), key
 
 
 def test_what_there_is_not_is_said(robot, tmp_path):

@@ -6,6 +6,7 @@ tangent_frame          a basis of the motions that loops allow, at any configura
 framing                which tangent frame a cluster gets
 closing                closing on numbers: the search from anywhere, with all its tolerances
 newton                 closing in kernels: Newton's rounds from nearby, and whether they arrived
+following              whether a step stays with the way in which loops are assembled
 alone                  a cluster by itself, and whether two are alike
 sampling               closed configurations in general position; what is typical of a cluster's rows
 mobility               whether the velocities that loops leave free lead anywhere

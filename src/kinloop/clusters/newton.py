@@ -14,7 +14,7 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.clusters.closing import FINISHED
-from kinloop.clusters.following import least, orientation, products
+from kinloop.clusters.following import correction, least, orientation, products
 from kinloop.clusters.tangent_frame import plain
 from kinloop.clusters.tree import Cluster, ClusterTree
 from kinloop.scalar import Array
@@ -74,14 +74,15 @@ def moved(tree: ClusterTree, cluster: Cluster, q: Array, step: Array) -> Array:
 
 
 def newton(
-    tree: ClusterTree, q: Array, longest: float = LONGEST, curved: bool = False, begin: Array | None = None
-) -> tuple[Array, Any]:
+    tree: ClusterTree, q: Array, longest: float = LONGEST, curved: bool = False, begin: Array | None = None,
+    near: Any = 0.0,
+) -> tuple[Array, Any]:  # fmt: skip
     """q with all loops closed to rounding, and whether it is: every round brought it nearer.
 
     Gears and belts take one round, which is exact; loops as many as they need. The search on numbers would take the
     same steps as long as all is well. Corrections of more than `longest` [m, rad] are given up. `curved` rounds cost
     more and are fewer: for who begins far away. Loops that are assembled otherwise than at `begin`, if that is given,
-    are not well (`following`).
+    are not well (`following`), unless they were moved by no more than `near`.
     """
     left: list[Any] = []
     for c in tree:
@@ -93,7 +94,7 @@ def newton(
     if not loops:
         return q, well
     small = SMALL_CURVED if curved else SMALL_CORRECTION
-    signs = [[] if begin is None else orientation(c.chart, tree.rows(c, begin).K) for c in loops]
+    signs = [[] if begin is None else orientation(c, tree.rows(c, begin).K) for c in loops]
     n, start = len(q), [np.inf, 0.0, 1.0, *([np.inf] * len(loops))]
 
     def body(carry: Array, given: Array) -> Array:
@@ -109,7 +110,10 @@ def newton(
     given = np.array([x for own in signs for x in own], dtype=object)
     end = sc.repeat(ROUNDS, body, np.array([*q, *start], dtype=object), given, until=settled, usual=2)
     well = sc.logical_and(well, sc.logical_and(end[n] <= small, end[n + 1] <= SATISFIED))
-    return plain(np.array(end[:n], dtype=object)), sc.logical_and(well, end[n + 2] > 0.0)
+    found = plain(np.array(end[:n], dtype=object))
+    if begin is None:
+        return found, well
+    return found, sc.logical_and(well, sc.logical_or(end[n + 2] > 0.0, correction(tree, q, found) <= near))
 
 
 def _round(
@@ -121,7 +125,7 @@ def _round(
     size, left, worse, after, same = 0.0, 0.0, False, list[Any](), list[Any]()
     for c, squared_before, own in zip(loops, before, signs, strict=True):
         found = corrected(tree, c, q, curved)
-        same += products(own, orientation(c.chart, found.K)) if own else []
+        same += products(own, orientation(c, found.K)) if own else []
         q, size, left = found.q, sc.largest(list(found.step), size), sc.largest(list(found.left), left)
         squared = sc.squared(found.phi)
         after.append(squared)

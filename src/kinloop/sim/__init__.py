@@ -18,7 +18,8 @@ What happens inside:
   are too stiff for their steps. `file_motors`: motors as a model file describes them. `tendon_forces`: springs and
   limits of tendons. `transmissions`: the lengths that these act along, `wrapping`: around spheres and cylinders.
 - `keyframes`: where a model file lets a robot start. `sensors`: what the sensors of a model tell;
-  `contact_sensors`: those of contact, `sensor_zones`: where they feel it.
+  `contact_sensors`: those of contact, `sensor_zones`: where they feel it. `loop_loads`: what loops do to bodies that
+  have such.
 - `smooth_motion`: accelerations between impacts. `turning_axes`: velocities of free bodies in axes that rest.
 - `integrators`: how states move on in time, one file each.
 - `asked_contact`: the contact that a user asked for.

@@ -14,7 +14,7 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.algorithms.trees.kinematics import scatter
 from kinloop.clusters import ClusterTree
-from kinloop.clusters.following import longest
+from kinloop.clusters.following import ASTRAY, longest
 from kinloop.clusters.newton import newton
 from kinloop.clusters.state_faults import faults
 from kinloop.scalar import Array
@@ -28,8 +28,9 @@ def integrate(tree: ClusterTree, q: Array, v: Array, dt: Array, judged: bool = T
     """
     top, dy = tree.top, v * dt[0]
     step = scatter(tree, [tree.jacobian(c, q) @ dy[c.v] for c in tree])
-    end, well = newton(tree, top.integrate(q, step), begin=q)
-    well = sc.logical_and(well, longest(tree, step) <= long) if long < np.inf else well
+    far = longest(tree, step)
+    end, well = newton(tree, top.integrate(q, step), begin=q, near=ASTRAY * far)
+    well = sc.logical_and(well, far <= long) if long < np.inf else well
     for fault in faults(tree, q) if judged else ():
         well = sc.logical_and(well, fault <= 1.0)
     return _vouched(top.normalized(end), well)
