@@ -131,7 +131,7 @@ class Configurations:
         if left.any() and any(is_redundant(c) for c in self._tree if c.bends):
             # of redundant rows that disagree with each other a kernel satisfies only those that its chart keeps
             careful = partial(rowwise, self._careful_step)
-            found[left] = in_parts(careful, *(x[left] for x in (q, v, dt)), begin=1)
+            found[left] = in_parts(careful, q[left], v[left], dt[left], begin=1)
             left = ~np.isfinite(found[:, 0])
         if left.any():
             size, name = np.max(np.abs(v * dt)[left]), self._tree.top.mechanism.name

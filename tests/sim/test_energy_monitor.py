@@ -109,7 +109,9 @@ def test_springs_too_stiff_for_their_steps_lose_energy_that_is_booked():
     q = level(2.0)
     q[2] += 1e-3
     run = box_on(Plane(), forces=[spring], monitor=True).rollout(q, None, steps=60, record=["energy"])
-    assert run.energy[-1] < 0.1 * run.energy[0] and run.status.tolist() == [1]
+    height = 2.0 * 9.81 * 2.0
+    assert run.energy[0] > height + 100.0 and run.energy[-1] == pytest.approx(height, abs=1e-3)
+    assert run.status.tolist() == [1]
 
 
 def test_a_light_cart_pole_says_that_its_energy_comes_from_nowhere():

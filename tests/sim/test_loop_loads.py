@@ -123,4 +123,4 @@ def test_where_a_loop_is_cut_does_not_matter(tmp_path):
     for name in names:
         size = np.abs(one[name]).max()
         assert size > (1.0 if name.startswith("force") else 0.0)
-        assert other[name] == pytest.approx(one[name], rel=1e-2, abs=0.3), name
+        assert other[name] == pytest.approx(one[name], rel=5e-2, abs=0.3), name

@@ -209,11 +209,13 @@ class _Part:
 
 def _told(sim: Simulator, given: Mapping[str, Array], t: Any) -> dict[str, Array]:
     """What the sensors of the model tell, by name."""
-    of_step = [given.get(name, np.zeros(shape)) for name, shape in sim.sensed_shapes.items()]
+    qdd, u, touching, pushed = [given.get(name, np.zeros(shape)) for name, shape in sim.sensed_shapes.items()]
     system = sim.engine.system
     own = system.with_numbers(*([given["numbers"]] if system.open.names else []))
     sensors = Sensors(own.tree, own.drive, sim.nu, own.contact, own.outside)
-    return sensors.split(sensors(given["q"], given["qd"], *of_step, np.array([t]))["told"], np.asarray(t))
+    return sensors.split(
+        sensors(given["q"], given["qd"], qdd, u, touching, pushed, np.array([t]))["told"], np.asarray(t)
+    )
 
 
 def _vector(what: str, given: Any, size: int) -> Array:

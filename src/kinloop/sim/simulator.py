@@ -187,8 +187,8 @@ class Simulator(SimulatorDerivatives):
             step = self.rollout(state=state, controls=held, steps=1, record=names).records
         told = [step[n][:, 0] if n in step else np.zeros((rows, *x)) for n, x in self.sensed_shapes.items()]
         if not engine.takes_steps:
-            lines = [x[:, None] for x in (state.q, state.qd, np.broadcast_to(given, (rows, self.nu)))]
-            told = [x[:, 0] for x in engine.sensed_at(*lines, t)]
+            q, qd, held = (x[:, None] for x in (state.q, state.qd, np.broadcast_to(given, (rows, self.nu))))
+            told = [x[:, 0] for x in engine.sensed_at(q, qd, held, t)]
         found = np.asarray(engine.told(state.q, state.qd, *told, t))
         return engine.sensors.split(found, state.t)
 

@@ -17,6 +17,7 @@
 | `joint_polynomials` | polynomials of joints about their reference positions |
 | `mjcf_actuators` | what the control of an actuator means, and what it acts on |
 | `mjcf_tendons` | tendons: their joints or paths, springs and limits |
+| `tendon_inertia` | inertia of tendons along one joint |
 | `mjcf_sensors` | sensors: what they measure, of which part or frame |
 | `mjcf_unmodelled` | warnings of what kinloop does not model |
 | `write_mjcf` | the dynamics of a mechanism as MJCF |
