@@ -18,7 +18,7 @@ from kinloop.algorithms.trees import positions
 from kinloop.clusters import ClusterTree
 from kinloop.clusters.assembly import close
 from kinloop.clusters.closing import CONVERGED, TOLERANCE, close_step
-from kinloop.clusters.following import LONG, follows, in_parts, is_redundant, longest
+from kinloop.clusters.following import LONG, PARTS, follows, in_parts, is_redundant, longest
 from kinloop.clusters.framing import shortest
 from kinloop.compiler import Kernel, guarded_check
 from kinloop.doors import Door, Guarded
@@ -137,7 +137,8 @@ class Configurations:
             size, name = np.max(np.abs(v * dt)[left]), self._tree.top.mechanism.name
             raise LoopNotClosed(
                 f"the loops of {name!r} cannot follow a step of {size:.3g} rad (or m) of independent coordinates: a "
-                "dead centre is in its way; take a shorter step, or choose others with robot.with_independent([...])"
+                f"dead centre is in its way, or they turn by more than {LONG * PARTS[-1]:.0f} rad; take a shorter step, "
+                "or choose others with robot.with_independent([...])"
             )
         return found
 

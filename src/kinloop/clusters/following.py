@@ -35,8 +35,9 @@ that lie a distance apart differ by as much."""
 LONG = 0.5
 """A step in which a joint of a loop moves by more [rad, m], along the tangent, is taken in parts."""
 
-PARTS = (4, 16, 64)
-"""In how many parts a step is tried that is long, or does not stay with its assembly."""
+PARTS = (3, 13, 61)
+"""In how many parts a step is tried that is long, or does not stay with its assembly: odd numbers, so that a step from
+one side of a singular configuration to the other does not rest there."""
 
 
 def orientation(c: Cluster, K: Array) -> list[Any]:
