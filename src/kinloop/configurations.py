@@ -137,7 +137,7 @@ class Configurations:
             size, name = np.max(np.abs(v * dt)[left]), self._tree.top.mechanism.name
             raise LoopNotClosed(
                 f"the loops of {name!r} cannot follow a step of {size:.3g} rad (or m) of independent coordinates: a "
-                f"dead centre is in its way, or one turns by more than {LONG * PARTS[-1]:.0f} rad; take a shorter step, "
+                f"dead centre is in its way, or one turns by over {LONG * PARTS[-1]:.0f} rad; take a shorter step, "
                 "or choose others with robot.with_independent([...])"
             )
         return found
