@@ -18,13 +18,13 @@ MODEL = """<mujoco>
 <geom size="0.1"/>
 </body>
 <body name="c">
-<joint name="j"/>
+<joint name="j"/><joint name="k" axis="1 0 0"/>
 <geom size="0.1"/>
 </body>
 </worldbody>
 <tendon>
 <fixed armature="1">
-<joint joint="j" coef="1"/>
+<joint joint="j" coef="1"/><joint joint="k" coef="1"/>
 </fixed>
 </tendon>
 <actuator>
