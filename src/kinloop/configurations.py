@@ -128,10 +128,12 @@ class Configurations:
         """Rows that are not followed in one step: in parts by the kernel, then by the search on numbers."""
         found = in_parts(step, q, v, dt)
         left = ~np.isfinite(found[:, 0])
-        if left.any() and any(is_redundant(c) for c in self._tree if c.bends):
-            # of redundant rows that disagree with each other a kernel satisfies only those that its chart keeps
+        if left.any():
+            # rows of loops that a chart does not keep may disagree with it: a kernel does not vouch for any step then
+            redundant = any(is_redundant(c) for c in self._tree if c.bends)
+            blind = left if redundant else left & ~np.isfinite(step(q, 0.0 * v, dt)[:, 0])
             careful = partial(rowwise, self._careful_step)
-            found[left] = in_parts(careful, q[left], v[left], dt[left], begin=1)
+            found[blind] = in_parts(careful, q[blind], v[blind], dt[blind], begin=1)
             left = ~np.isfinite(found[:, 0])
         if left.any():
             size, name = np.max(np.abs(v * dt)[left]), self._tree.top.mechanism.name
