@@ -18,6 +18,7 @@ from kinloop.sim.contact.shapes.box_box import box_box
 from kinloop.sim.contact.shapes.convex import ConvexShape
 from kinloop.sim.contact.shapes.convex_pairs import proximities_of
 from kinloop.spatial import Transform, axis_rotation
+from kinloop.spatial.rotation import quaternion_rotation
 
 SIDE = 0.1
 CUBE = SIDE * np.array(list(product((-0.5, 0.5), repeat=3)))
@@ -196,6 +197,38 @@ def test_hulls_and_ellipsoids_rest_on_hulls_of_the_world():
     names = [sim.contact.scene.pair_names[int(k)] for k in run.contact_pair[-1] if k >= 0]
     assert all("step" in pair for pair in names)
     np.testing.assert_allclose(np.abs(run.contact_force[-1][:, 2]).sum(), 3 * G, rtol=1e-3)
+
+
+ROLLING = """<mujoco><option timestep="0.0005" integrator="implicitfast" cone="elliptic"/>
+  <default><geom solref="0.004 1" friction="0.8 0 0" condim="3"/></default>
+  <worldbody><geom type="plane" size="5 5 0.1"/>
+    <body pos="0 0 0.1"><freejoint/><geom type="capsule" size="0.1 0.3" zaxis="1 0 0" mass="2"/></body>
+    <body pos="0.05 0.03 0.2580716"><freejoint/><geom type="ellipsoid" size="0.12 0.09 0.06" mass="1"/></body>
+  </worldbody></mujoco>"""
+
+
+def test_an_ellipsoid_rolls_off_a_capsule(tmp_path):
+    """Witnesses are coal's distances, energy, straight paths, and MuJoCo with hard contacts."""
+    mujoco = pytest.importorskip("mujoco")
+    path = tmp_path / "rolling.xml"
+    path.write_text(ROLLING)
+    robot = kl.load(path)
+    sim = kl.Simulator(robot, 5e-4, collisions=True)
+    run = sim.rollout(robot.neutral(), None, steps=600, record=["q", "v"])
+    assert run.status == [Status.RUNNING] and np.abs(run.q[:, [0, 7]] - [0.0, 0.05]).max() < 1e-7
+    energy = robot.kinetic_energy(run.q, run.v) + robot.potential_energy(run.q)
+    assert np.diff(energy).max() < 1e-5 and energy[0] - energy[-1] < 0.02
+    ellipsoid, capsule = ConvexShape("ellipsoid", (0.12, 0.09, 0.06)), ConvexShape("capsule", (0.1, 0.6))
+    along = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]).T
+    gaps = []
+    for q in run.q[::10]:
+        (R, p), (S, x) = ((quaternion_rotation(q[k + 3 : k + 7]), q[k : k + 3]) for k in (7, 0))
+        gaps += [c.gap for c in proximities_of(ellipsoid, capsule, (R, p, S @ along, x), 1.0)]
+    assert len(gaps) == 60 and np.abs(gaps).max() < 1e-5  # it stays in touch
+    model = mujoco.MjModel.from_xml_string(ROLLING)
+    data = mujoco.MjData(model)
+    mujoco.mj_step(model, data, 600)
+    np.testing.assert_allclose(run.q[-1], data.qpos, atol=1e-3)
 
 
 def test_more_points_than_slots_are_never_silent():
