@@ -8,6 +8,7 @@ from helpers import assert_enough, drop, mechanisms
 
 import kinloop as kl
 from kinloop.clusters import close, conditioning, grow, loop_errors, neutral, random_closed
+from kinloop.clusters.assembly import unwound
 from kinloop.errors import LoopNotClosed
 from kinloop.model import WORLD, Builder
 
@@ -31,6 +32,20 @@ def slider_crank():
     b.body("slider", **SOLID, joint="prismatic", axis="x")
     b.rod("rod", "crank", "slider", (0.3, 0, 0), (0, 0, 0), 0.5)
     return b
+
+
+def test_whole_turns_are_taken_out_of_hinges_that_nothing_counts():
+    tree = grow(four_bar().mechanism())
+    (cluster,) = tree.clusters
+    q = neutral(tree)
+    wound = q + 2.0 * np.pi * np.array([3.0, -100.0, 1.0])
+    assert np.allclose(unwound(cluster, cluster.alone, wound), q, atol=1e-12)
+    b = four_bar()
+    b.body("idler", **SOLID, axis="y", at=(0.0, 0.5, 0.0))
+    b.gear("idler_joint", "crank_joint", 0.5)
+    counted = next(c for c in grow(b.mechanism()).clusters if len(c.parts) > 1)
+    there = np.array([*wound, 0.5 * wound[0]])
+    assert np.array_equal(unwound(counted, counted.alone, there), there)
 
 
 def test_the_nearest_closed_position_is_near():

@@ -12,12 +12,16 @@ from kinloop.clusters.closing import TOLERANCE, close_cluster, close_parts, resi
 from kinloop.clusters.sampling import sample_closed
 from kinloop.clusters.tree import Cluster, ClusterTree
 from kinloop.errors import LoopNotClosed
+from kinloop.model.joints import Revolute, Universal
 from kinloop.model.loops import LoopClosure, stacked_rows
 from kinloop.model.topology import Topology
 from kinloop.scalar import Array
 
 REGULAR = 1e3
 """Conditioning beyond which a neutral configuration is moved off: too near a singular one to start from."""
+
+ROUNDED = 1e-9
+"""What whole turns may move a closed configuration by [m, rad]: rounding of angles of many turns."""
 
 
 def loop_errors(tree: ClusterTree, q: Array) -> dict[str, float]:
@@ -148,8 +152,24 @@ def _neutral_cluster(c: Cluster, alone: Alone) -> Array:
     rank = len(c.chart.dependent)
     candidate, error = close_parts(alone.top, c.parts, alone.dofs, alone.top.neutral(), rank=rank)
     if error > TOLERANCE or _singular(c, alone, candidate):
-        return next((q for q in c.equations.closed if not _singular(c, alone, q)), candidate)
-    return candidate
+        candidate = next((q for q in c.equations.closed if not _singular(c, alone, q)), candidate)
+    return unwound(c, alone, candidate)
+
+
+def unwound(c: Cluster, alone: Alone, q: Array) -> Array:
+    """A closed q with whole turns taken out of its hinges, where stops allow it and no coupling counts them.
+
+    The search for a closed configuration may wind hinges up by hundreds of turns. A coupling that counts turns is open
+    without them.
+    """
+    out, top = q.copy(), alone.top
+    for joint, at in zip(top.joints, top.q_of, strict=True):
+        if isinstance(joint.type, Revolute | Universal):
+            x = np.remainder(q[at] + np.pi, 2.0 * np.pi) - np.pi
+            wound = (np.abs(q[at]) > np.pi) & (joint.lower <= x) & (x <= joint.upper)
+            out[at] = np.where(wound, x, q[at])
+    closed, error = close_parts(top, c.parts, alone.dofs, out, rank=len(c.chart.dependent))
+    return closed if error <= TOLERANCE and np.max(np.abs(closed - out), initial=0.0) < ROUNDED else q
 
 
 def _singular(c: Cluster, alone: Alone, q: Array) -> bool:
