@@ -79,15 +79,18 @@ def trajectories() -> Iterable[Line]:
     dynamics, (q, v) = SmoothDynamics(tello, 0.01), tello.random_state(0, size=NODES)
     u = np.random.default_rng(0).normal(size=(NODES, dynamics.nu))
     out = np.empty((NODES, 32, 32)), np.empty((NODES, 32, 16))
-    kernel, sim = dynamics.slopes_kernel, kl.Simulator(tello, dt=1e-3)
-    state = sim.state(q, v)
+    kernel = dynamics.slopes_kernel
     times = seconds_per_call(
         {"in ready arrays": lambda: kernel(q, v, u, out=out, threads=1), "": lambda: dynamics.slopes(q, v, u, None, 1)}
     )
     for name, seconds in times.items():
         yield Line(f"linearise {NODES} smooth steps of Tello {name}".rstrip(), 1e3 * seconds, "ms", 0.6)
-    slow = seconds_per_call({"sim": lambda: sim.linearize(state, u, threads=1)}, rounds=3)
-    yield Line(f"linearise {NODES} steps of the simulator of Tello", 1e3 * slow["sim"], "ms")
+    servos = [kl.sim.Motor(name, "position", kp=40.0, kd=1.0) for name in tello.independent_names[6:]]
+    for name, motors in (("with torques", None), ("with servos", servos)):
+        sim = kl.Simulator(tello, dt=1e-3, motors=motors)
+        call = partial(sim.linearize, sim.state(q, v), u[:, : sim.nu], threads=1)
+        taken = seconds_per_call({name: call}, rounds=5)
+        yield Line(f"linearise {NODES} steps of the simulator of Tello, {name}", 1e3 * taken[name], "ms", 0.6)
     for name in ("swing_up", "jump"):
         with contextlib.redirect_stdout(io.StringIO()):
             example = runpy.run_path(str(EXAMPLES / f"{name}.py"))
