@@ -13,14 +13,18 @@ import inspect
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
 from kinloop.algorithms.constrained.motion_constraints import Constraints
+from kinloop.compiler import Kernel
 from kinloop.constrained_motion import conflicts
+from kinloop.doors import Door, Guarded
 from kinloop.errors import MethodError, ShapeError, SingularConfiguration
+from kinloop.inputs import largest
 from kinloop.learn.array_functions import ArrayFunction, ArrayKernel, array_function
 from kinloop.learn.simulated import rollout_function, step_function
 from kinloop.robot import Robot
@@ -233,7 +237,9 @@ class Operator:
     """A kernel of an array function as a custom operator of flat tensors, which have the same leading axes or none."""
 
     def __init__(self, made: ArrayFunction, kernel: ArrayKernel) -> None:
-        self._made, self._kernel, self._checked = made, kernel, kernel is made.evaluate
+        self._made, self._kernel = made, kernel
+        checks = kernel is made.evaluate
+        self._door = Door(partial(_checked, made), [1] * len(kernel.inputs), self._opening) if checks else None
         given = ", ".join(f"Tensor x{k}" for k in range(len(kernel.inputs)))
         results = ", ".join(["Tensor"] * len(kernel.outputs))
         self._one = len(kernel.outputs) == 1
@@ -266,12 +272,20 @@ class Operator:
             arrays = [x.detach().numpy().astype(np.float64, copy=False) for x in tensors]
         except RuntimeError:  # those of vmap and of the compiler have no numbers
             return None
-        found = _checked(self._made, arrays) if self._checked else self._kernel.kernel(*arrays)
+        found = (self._kernel.kernel if self._door is None else self._door.call)(*arrays)
         results = [np.asarray(x) for x in (found if isinstance(found, tuple) else (found,))]
         shapes = self._shapes(tensors)
         made = [torch.from_numpy(np.ascontiguousarray(x).reshape(n)) for x, n in zip(results, shapes, strict=True)]
         dtype = tensors[0].dtype
         return tuple(x if x.dtype == dtype else x.to(dtype) for x in made)
+
+    def _opening(self) -> Guarded | None:
+        """What makes builtins that compute values and hand whatever is doubtful to `_checked`, where there are any."""
+        kernel, judge, judged = self._kernel.kernel, self._kernel.judge, self._kernel.judged
+        if self._made.hidden or not isinstance(kernel, Kernel) or not isinstance(judge, Kernel):
+            return None
+        limits = [*map(largest, self._kernel.inputs)]
+        return lambda other, rows: kernel.guarded(other, limits, judge, judged, rows=rows)
 
     def _fake(self, *tensors: Any) -> Any:
         return self._answer([tensors[0].new_empty(n) for n in self._shapes(tensors)])
@@ -298,7 +312,7 @@ def _spread(tensors: Sequence[Any], axes: Sequence[Any], size: int) -> list[Any]
     return out
 
 
-def _checked(made: ArrayFunction, arrays: Sequence[np.ndarray]) -> Any:
+def _checked(made: ArrayFunction, *arrays: np.ndarray) -> Any:
     """The value of a function, as the front door gives it; an error where inputs mean nothing."""
     if made.evaluate.faults(arrays[0]).any():
         _refuse(made, arrays)
