@@ -2,13 +2,16 @@
 
 Python looks for garbage less often than usual: robots and kernels that tests share are many objects, and looking at all
 of them time and again takes a tenth of the time, and counts as time of whatever is being measured.
+
+Of a test with `@pytest.mark.sample(n)`, n of its cases run every time, others for every such test; the rest are slow.
 """
 
 from __future__ import annotations
 
 import gc
 import sys
-from collections import Counter
+import zlib
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -22,6 +25,19 @@ _from_workers: dict[str, Counter] = {"used": Counter(), "dropped": Counter()}
 
 def pytest_configure() -> None:
     gc.set_threshold(100_000, 20, 100)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    cases: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("sample") and not item.get_closest_marker("slow"):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for name, some in cases.items():
+        (n,) = some[0].get_closest_marker("sample").args
+        kept = {(zlib.crc32(name.encode()) + k * len(some) // n) % len(some) for k in range(n)}
+        for item in (x for k, x in enumerate(some) if k not in kept):
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

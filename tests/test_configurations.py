@@ -43,6 +43,7 @@ def states(robot: kl.Robot, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarr
 
 
 @pytest.mark.parametrize("name", kl.robots.names())
+@pytest.mark.sample(10)
 def test_kernels_find_what_the_search_finds(name, searches):
     robot = kl.robots.load(name)
     Q, V = states(robot, 3)
@@ -60,6 +61,7 @@ def test_kernels_find_what_the_search_finds(name, searches):
 
 @pytest.mark.parametrize("name", LOOPS)
 @pytest.mark.parametrize("far", [0.1, 0.5, 1.0, 3.0])
+@pytest.mark.sample(12)
 def test_however_far_away_kernels_find_what_the_search_finds_or_leave_it_to_it(name, far):
     robot = kl.robots.load(name)
     plain = kl.Robot.from_tree(robot.tree, backend="numpy")

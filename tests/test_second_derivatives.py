@@ -32,6 +32,7 @@ def slopes(robot: kl.Robot, s: State, name: str, x: np.ndarray) -> list[np.ndarr
 
 @pytest.mark.parametrize("kind", EVERY_KIND)
 @pytest.mark.parametrize("name", ["inverse_dynamics", "forward_dynamics"])
+@pytest.mark.sample(4)
 def test_second_derivatives_are_slopes_of_the_first_along_closed_motions(name, kind):
     s = comfortable(kind, 100)
     robot = kl.Robot.from_tree(s.tree, "numpy", "off")

@@ -132,6 +132,7 @@ METHODS += [("constrained_dynamics", method) for method in ("pv_early", "pv_soft
 
 
 @pytest.mark.parametrize(("quantity", "method"), METHODS)
+@pytest.mark.sample(16)
 def test_every_quantity_has_derivatives_where_angles_are_zero_too(machine, quantity, method):
     derivatives = {mode: Derivative(machine, mode, quantity, method, **options(quantity)) for mode in MODES}
     rng = np.random.default_rng(7)
@@ -146,6 +147,7 @@ def test_every_quantity_has_derivatives_where_angles_are_zero_too(machine, quant
 
 
 @pytest.mark.parametrize("name", kl.robots.names())
+@pytest.mark.sample(12)
 def test_a_gradient_of_forward_dynamics_takes_at_most_five_times_its_operations(name):
     robot = kl.robots.load(name)
     primal, reverse = (

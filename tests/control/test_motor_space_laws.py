@@ -72,6 +72,7 @@ def cases(kind: str, count: int) -> list[Case]:
 
 @pytest.mark.parametrize("count", [1, pytest.param(12, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", COUPLED)
+@pytest.mark.sample(5)
 def test_maps_of_random_mechanisms_agree_with_their_loops(kind, count):
     found = cases(kind, count)
     assert_enough(len(found), count, kind)

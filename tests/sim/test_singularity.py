@@ -126,6 +126,7 @@ def test_samples_on_the_way_are_no_copies():
 
 @pytest.mark.parametrize("integrator", ["semi_implicit", "rk4", "adaptive"])
 @pytest.mark.parametrize("noise", [0.0, 1e-8, 5e-7])
+@pytest.mark.sample(4)
 def test_loops_that_redundant_rows_should_hold_are_not_left_open(integrator, noise):
     """In line rows lose rank, and what rows hold that follow from others only to a few digits is another mechanism."""
     robot = three_rockers(noise)

@@ -30,6 +30,7 @@ CONTACT = {"points": {"contacts": SOLE}, "slots": {"collisions": True}}
 @pytest.mark.parametrize("contact", CONTACT)
 @pytest.mark.parametrize("stiffness", [1e6, 1e8, 1e10])
 @pytest.mark.parametrize("kind", ["spring", "servo"])
+@pytest.mark.sample(4)
 def test_what_falls_on_a_stiff_foot_comes_to_rest(kind, stiffness, contact):
     robot = hopper(**({"stiffness": stiffness} if kind == "spring" else {}))
     motors = [] if kind == "spring" else [Motor("foot_joint", "position", kp=stiffness)]

@@ -297,7 +297,7 @@ def test_steps_under_forces_are_linearised(integrator):
         slope = np.concatenate([robot.difference(q0, q1), v1 - v0], axis=1) / (2 * h)
         want = found.A[:, :, k] if k < 12 else found.B[:, :, k - 12]
         np.testing.assert_allclose(slope, want, atol=2e-7)
-    with pytest.raises(KinloopError, match=r"'recursive' of linearize takes .* without bending loops and forces"):
+    with pytest.raises(KinloopError, match=r"'recursive' of linearize takes .* without forces of users"):
         sim.linearize(state, u, method="recursive")
 
 

@@ -197,6 +197,7 @@ def judge(name: str, integrator: str, dt: float, torques, seeds, far: float = FA
 
 @pytest.mark.parametrize("integrator", ["semi_implicit", "rk4", "adaptive"])
 @pytest.mark.parametrize("name", SMALL)
+@pytest.mark.sample(6)
 def test_a_sample_of_the_sweep(name, integrator):
     judge(name, integrator, 1e-3, (0.0, 1e2, 1e4), (0,))
 

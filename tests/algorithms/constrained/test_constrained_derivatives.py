@@ -42,6 +42,7 @@ def sizes(found: Slopes, free: np.ndarray) -> list[float]:
 
 
 @pytest.mark.parametrize("kind", EVERY_KIND)
+@pytest.mark.sample(8)
 def test_the_recursion_agrees_with_the_graph_on_every_kind_of_cluster(kind):
     s, placed = comfortable(kind, 40)
     given = (s.tree, s.q, s.v, s.tau, placed, s.f_ext)

@@ -33,6 +33,7 @@ def size(blocks: tuple[np.ndarray, ...]) -> float:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", BOTH)
+@pytest.mark.sample(16)
 def test_the_recursion_agrees_with_the_graph_on_every_kind_of_cluster(name, kind):
     ours, witness, _ = BOTH[name]
     s = comfortable(kind, 40)
@@ -43,6 +44,7 @@ def test_the_recursion_agrees_with_the_graph_on_every_kind_of_cluster(name, kind
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sample(8)
 def test_derivatives_are_the_slopes_along_closed_motions(kind):
     s = comfortable(kind, 60)
     tree, robot = s.tree, kl.Robot.from_tree(s.tree, "numpy", "off")
@@ -144,6 +146,7 @@ def test_open_parameters_are_inputs_of_derivatives(quantity):
 
 
 @pytest.mark.parametrize("backend", ["kernel", "numpy"])
+@pytest.mark.sample(4)
 def test_the_front_door_takes_methods_and_wrenches(backend):
     robot = kl.Robot(kl.robots.mechanism("mini_cheetah"), backend)
     q, v = robot.random_state(4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from helpers import assert_agree, assert_enough, drop
 
 from kinloop.algorithms.trees.articulated import articulate
@@ -17,6 +18,7 @@ from kinloop.algorithms.trees.kinematics import frame_jacobian, still
 from kinloop.clusters import ClusterTree
 
 
+@pytest.mark.sample(5)
 def test_the_mass_matrix_is_L_D_Lt(block):
     for s in block:
         L, D = innovations(s.tree, s.q)

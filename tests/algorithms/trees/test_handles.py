@@ -35,6 +35,7 @@ def rigidly(tree: ClusterTree, c: Cluster, kin: Motion, above: dict[int, np.ndar
 
 
 @pytest.mark.parametrize(("one_root", "least"), [(True, 40), (False, 15)])
+@pytest.mark.sample(5)
 def test_forces_through_handles_keep_their_power(one_root, least):
     compared = 0
     for tree, c, kin, handles, rng in held_clusters(one_root):
@@ -52,6 +53,7 @@ def test_forces_through_handles_keep_their_power(one_root, least):
 
 
 @pytest.mark.parametrize(("one_root", "least"), [(True, 40), (False, 15)])
+@pytest.mark.sample(5)
 def test_inertias_through_handles_keep_the_energy_of_rigid_motions(one_root, least):
     compared = 0
     for tree, c, kin, handles, rng in held_clusters(one_root):
@@ -77,6 +79,7 @@ def test_inertias_through_handles_keep_the_energy_of_rigid_motions(one_root, lea
 
 
 @pytest.mark.parametrize(("one_root", "least"), [(True, 40), (False, 15)])
+@pytest.mark.sample(5)
 def test_velocity_products_split_at_the_handles(one_root, least):
     """From an output body to a body of the cluster they are those of the handle and those beyond it."""
     compared = 0

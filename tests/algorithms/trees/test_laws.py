@@ -10,6 +10,7 @@ Independent algorithms must agree to a relative difference of 1e3 eps cond (help
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from helpers import State, assert_agree, assert_enough, drop
 
 from kinloop.algorithms.trees.cluster_aba import cluster_aba
@@ -115,6 +116,7 @@ def test_kinetic_energy_is_half_v_M_v(block):
         assert_agree(kinetic_energy(s.tree, s.q, s.v), 0.5 * s.v @ s.M @ s.v, s.cond, s.name)
 
 
+@pytest.mark.sample(5)
 def test_power_of_all_forces_is_the_rate_of_energy(block):
     for s in block:
         a = cluster_aba(s.tree, s.q, s.v, s.tau, s.f_ext)

@@ -37,6 +37,7 @@ def parts(r: Random) -> tuple:
 
 
 @pytest.mark.parametrize("kind", LOOPS)
+@pytest.mark.sample(6)
 def test_K_is_the_derivative_of_phi(kind):
     for r, q, _ in closed(kind):
         top = r.tree.top
@@ -50,6 +51,7 @@ def test_K_is_the_derivative_of_phi(kind):
 
 
 @pytest.mark.parametrize("kind", LOOPS)
+@pytest.mark.sample(6)
 def test_k_is_what_the_velocity_asks_of_the_acceleration(kind):
     """At constant joint velocities phi'' = (dK/dt) qd, which is -k."""
     for r, q, qd in closed(kind):
@@ -63,6 +65,7 @@ def test_k_is_what_the_velocity_asks_of_the_acceleration(kind):
 
 
 @pytest.mark.parametrize("kind", LOOPS)
+@pytest.mark.sample(6)
 def test_symbols_give_the_rows_that_numbers_give(kind):
     for r, q, qd in closed(kind):
         top = r.tree.top

@@ -62,6 +62,7 @@ TUMBLING = np.array([3, -2, 4, 2, 0, 0, -1, 2, 1, -1, 0.2, 0.0])
         (0.5, 0.3, ("cylinder", "cylinder"), OFFSETS),
     ],
 )
+@pytest.mark.sample(3)
 def test_tumbling_bodies_that_meet_keep_their_momenta_to_rounding(friction, restitution, kinds, offsets):
     """Linear and angular, about a point of the world, through flight, blows, sliding and rolling."""
     robot = two_bodies(kinds, offsets)

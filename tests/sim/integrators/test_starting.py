@@ -78,6 +78,7 @@ def test_trees_begin_without(name):
     assert Simulator(kl.robots.load(name)).engine.start is None
 
 
+@pytest.mark.sample(3)
 def test_robots_with_many_joints_begin_with_less():
     """Two accelerations: energies stay from the first step on."""
     assert (FOUND, len(course(ORDER_ELSE - 1).used)) == (3, 2)

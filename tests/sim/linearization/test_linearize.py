@@ -16,6 +16,7 @@ EXACT = 1e-7
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.sample(8)
 def test_a_step_is_linear_with_A_and_B(name):
     given = case(name)
     found = given.sim.linearize(given.sim.state(given.q, given.v), given.u, method="graph")
@@ -50,6 +51,7 @@ def _agree(sim, q, v, u):
     return one
 
 
+@pytest.mark.sample(3)
 def test_a_robot_on_its_feet_and_stops():
     sim, q, v, u = walker()
     found = _agree(sim, q, v, u)

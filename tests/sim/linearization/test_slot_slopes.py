@@ -141,6 +141,7 @@ SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in CASES if name.sta
 @pytest.mark.parametrize(
     "name", [*(name for name in CASES if not name.startswith("balls") and "loop" not in name), *SLOW]
 )
+@pytest.mark.sample(5)
 def test_a_step_between_bodies_is_linear_with_A_and_B(name):
     given = case(name)
     found = given.sim.linearize(given.sim.state(given.q, given.v), given.u)
