@@ -86,41 +86,46 @@ def test_sensors_on_loops_tell_what_mujoco_tells_with_a_stiff_equality(tmp_path)
 
 
 COUPLER = """<body name="coupler" pos="{}"><joint name="pin" axis="0 1 0"/><geom type="capsule" fromto="{}" size="0.02" mass="0.7"/></body>"""
-CUT = """<mujoco><worldbody><body name="crank"><joint name="crank" axis="0 1 0" range="-10 5" damping="0.1"/>
+CUT = """<mujoco><worldbody><body name="crank"><joint name="crank" axis="0 1 0" range="-10 {stop}" damping="0.1"/>
 <geom type="capsule" fromto="0 0 0 0.1 0 0.2" size="0.02" mass="1"/>{}</body>
-<body name="rocker" pos="0.5 0 0"><joint name="rocker" axis="0 1 0" stiffness="2" armature="0.01" frictionloss="0.3"/>
+<body name="rocker" pos="0.5 0 0"><joint name="rocker" axis="0 1 0" stiffness="2" armature="0.01" frictionloss="{rub}"/>
 <geom type="capsule" fromto="0 0 0 0 0 0.25" size="0.02" mass="2"/>{}</body>
 <body name="ball" pos="0.3 0 0.32"><freejoint name="ball"/><geom size="0.03" mass="0.5"/></body></worldbody>
 <contact><exclude body1="crank" body2="coupler"/><exclude body1="rocker" body2="coupler"/></contact>
 <equality><connect body1="coupler" body2="{}" anchor="{}"/></equality></mujoco>"""
 
 
-def cut_at(where: str, folder) -> kl.Robot:
-    """A flat four-bar with a stop and a rough joint, under a ball: its coupler hangs on the crank, or on the rocker."""
+def cut_at(where: str, folder, stop: float, rub: float) -> kl.Robot:
+    """A flat four-bar with a stop and a joint that rubs, under a ball: its coupler hangs on the crank, or on the rocker."""
     hung = {
         "rocker": (COUPLER.format("0.1 0 0.2", "0 0 0 0.4 0 0.05"), "", "rocker", "0.4 0 0.05"),
         "crank": ("", COUPLER.format("0 0 0.25", "-0.4 0 -0.05 0 0 0"), "crank", "-0.4 0 -0.05"),
     }
     path = folder / f"{where}.xml"
-    path.write_text(CUT.format(*hung[where]))
+    path.write_text(CUT.format(*hung[where], stop=stop, rub=rub))
     return with_sensors(kl.load(path).mechanism).build()
 
 
-def test_where_a_loop_is_cut_does_not_matter(tmp_path):
-    """Pins of a four-bar that falls onto a stop, rubs, is pushed and sprung, and is hit by a ball, cut at either end."""
+@pytest.mark.parametrize(("stop", "rub"), [(5.0, 0.0), (90.0, 0.3)], ids=["a stop", "a joint that rubs"])
+def test_where_a_loop_is_cut_does_not_matter(tmp_path, stop, rub):
+    """Pins of a four-bar that is pushed and sprung and hit by a ball, cut at either end.
+
+    It has a stop or a joint that rubs: of both, either could hold it, and how they share the load is not determined.
+    """
     names = [f"{kind} {body}" for body in ("crank", "rocker") for kind in ("force", "torque")]
     runs = []
     for where in ("rocker", "crank"):
-        robot = cut_at(where, tmp_path)
+        robot = cut_at(where, tmp_path, stop, rub)
         forces = [ExternalForce("crank", (0.0, 0.0, 0.0, 3.0, 0.0, -2.0)), JointSpring("rocker", 5.0, 0.2)]
         sim = Simulator(robot, 2.5e-4, collisions=True, motors=["crank"], forces=forces, iterations=50)
         runs.append(
             sim.rollout(robot.neutral(), None, [0.4], steps=600, record=[*names, "joint_impulse", "contact_force"])
         )
     one, other = (run.records for run in runs)
-    assert np.abs(one["joint_impulse"]).max(axis=0).min() > 5e-5, "the stop is met, and the joint rubs"
+    assert np.abs(one["joint_impulse"]).max() > 5e-5, "the stop is met, or the joint rubs"
     assert np.abs(one["contact_force"]).max() > 1.0, "the ball hits"
-    for name in names:
-        size = np.abs(one[name]).max()
-        assert size > (1.0 if name.startswith("force") else 0.0)
-        assert other[name] == pytest.approx(one[name], rel=5e-2, abs=0.3), name
+    for name in names:  # what came by each time: a blow may fall into one step or the next
+        mine, its = (np.cumsum(run[name], axis=0) * sim.dt for run in (one, other))
+        size = np.abs(mine).max()
+        assert size > (1.0 if name.startswith("force") else 0.03)
+        assert its == pytest.approx(mine, abs=2e-3 * size), name
