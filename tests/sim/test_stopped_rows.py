@@ -26,6 +26,7 @@ def torn(sim, q, amount, **options):
 )
 @pytest.mark.parametrize("make", [pendulum, crank_rocker])
 @pytest.mark.parametrize("integrator", ["semi_implicit", "rk4", "adaptive"])
+@pytest.mark.sample(6)
 def test_a_row_that_stops_stays_at_its_last_good_state(integrator, make, amount, every):
     robot = make()
     sim, q = Simulator(robot, integrator=integrator), robot.neutral()

@@ -206,6 +206,7 @@ def test_a_sample_of_the_sweep(name, integrator):
     ("integrator", "dt"), [*(("semi_implicit", dt) for dt in STEPS), *(("rk4", dt) for dt in STEPS[:3])]
 )
 @pytest.mark.parametrize("name", SMALL)
+@pytest.mark.sample(10)
 def test_no_row_that_says_it_is_well_stands_still(name, integrator, dt):
     """Torques from 1 to 1e6, over one step or the first radian of it; the sweep has all robots and more steps.
 

@@ -28,6 +28,7 @@ def test_a_step_is_linear_with_A_and_B(name):
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.sample(8)
 def test_the_recursion_is_the_graph(name):
     given = case(name)
     if not given.sim.linearizer.recursive_serves:
