@@ -1,7 +1,7 @@
 """The tally of random mechanisms and of what was left out, printed after every session, parallel or not.
 
 Python looks for garbage less often than usual: robots and kernels that tests share are many objects, and looking at all
-of them time and again takes a tenth of the time, and counts as time of whatever is being measured.
+of them time and again takes up to a tenth of the time, and counts as time of whatever is being measured.
 
 Of a test with `@pytest.mark.sample(n)`, n of its cases run every time, others for every such test; the rest are slow.
 """

@@ -13,7 +13,6 @@ import inspect
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -239,7 +238,9 @@ class Operator:
     def __init__(self, made: ArrayFunction, kernel: ArrayKernel) -> None:
         self._made, self._kernel = made, kernel
         checks = kernel is made.evaluate
-        self._door = Door(partial(_checked, made), [1] * len(kernel.inputs), self._opening) if checks else None
+        self._door = (
+            Door(functools.partial(_checked, made), [1] * len(kernel.inputs), self._opening) if checks else None
+        )
         given = ", ".join(f"Tensor x{k}" for k in range(len(kernel.inputs)))
         results = ", ".join(["Tensor"] * len(kernel.outputs))
         self._one = len(kernel.outputs) == 1
