@@ -47,6 +47,14 @@ def test_a_notebook_prints_what_it_shows(name, tmp_path, monkeypatch):
         assert len(output.figures) == drawn(cell)
 
 
+def test_figures_that_others_left_open_are_not_a_tutorials():
+    from matplotlib import pyplot as plt
+
+    plt.figure()
+    outputs = tutorials.run(["from matplotlib import pyplot", "pyplot.figure()"], "two")
+    assert [len(output.figures) for output in outputs] == [0, 1]
+
+
 @pytest.mark.parametrize("name", tutorials.names())
 def test_page_and_notebook_are_made_of_the_tutorial(name):
     cells = tutorials.cells(name)

@@ -65,9 +65,11 @@ def cells(name: str) -> list[Cell]:
 
 
 def run(sources: list[str], what: str) -> list[Output]:
-    """Run cells of code one after the other, as a notebook does."""
+    """Run cells of code one after the other, as a notebook does; figures that others left open are not theirs."""
     matplotlib.use("agg")
     from matplotlib import pyplot as plt
+
+    plt.close("all")
 
     variables: dict[str, Any] = {"__name__": "__main__"}
     out = []
