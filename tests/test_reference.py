@@ -80,6 +80,84 @@ def test_what_the_reference_enters_exists():
             resolve(path)
 
 
+WITHOUT_UNITS = {
+    "kinloop.scalar": "functions of any numbers",
+    "kinloop.sweeps": "parameters and results of any task",
+    "kinloop.io.convert.pinocchio_order": "indices",
+    "kinloop.sim.State.ok": "yes or no",
+    "kinloop.sim.Rollout.diverged": "yes or no",
+    "kinloop.control.IKSolution.reached": "yes or no",
+    "kinloop.control.IKSolution.improved": "numbers of rows",
+    "kinloop.control.Solution.converged": "yes or no",
+}
+"""Names of arrays that have no units, and why; a module stands for all of its names."""
+
+SIZES = (
+    "B C N T m n np nq nu nv n_spanning r bodies columns contacts dofs joints loops motors points rows sides size tasks"
+)
+LENGTH = rf"(?:\.\.\.|\d+|len\(\w+\)|(?:\d )?(?:{'|'.join(SIZES.split())})(?: \+ (?:\d|n))?)"
+A_SHAPE = re.compile(rf"\({LENGTH}(?:, {LENGTH})*,?\)|\ba number\b|\bany shape\b")
+A_UNIT = re.compile(r"\[[^\]]*\b(?:m|rad|s|N|kg|J|V|A|Ohm|SI|1)\b[^\]]*\]")
+
+
+OPTIONAL = {"jax": "jax", "torch": "torch", "learn": "gymnasium"}
+"""Modules of the package, and what they need."""
+
+
+def shown() -> dict[str, object]:
+    """Everything with an entry, and the members that are shown with it, by path."""
+    found: dict[str, object] = {}
+    entries = re.findall(r"^::: ([\w.]+)$(?:\n    options:\n      members: (.*)$)?", EVERYTHING, re.MULTILINE)
+    for path, members in entries:
+        if any(path.startswith(f"kinloop.{m}") and not importlib.util.find_spec(n) for m, n in OPTIONAL.items()):
+            continue
+        owner, name = path.rsplit(".", 1)
+        thing = resolve(path)
+        inside = inspect.isclass(above := resolve(owner)) and inspect.getattr_static(above, name)
+        found[path] = inside or thing
+        if inspect.isclass(thing):
+            ours = {n for kind in thing.__mro__ if kind.__module__.startswith("kinloop") for n in vars(kind)}
+            names = members.strip("[]").split(", ") if members else sorted(ours & set(public(thing)))
+            found |= {f"{path}.{n}": inspect.getattr_static(thing, n) for n in names if hasattr(thing, n)}
+    return found
+
+
+def described(thing: object) -> tuple[str, str]:
+    """The annotations of something, and what its docstrings say, those of what it overrides included."""
+    if isinstance(thing, property):
+        return str(thing.fget.__annotations__.get("return")), inspect.getdoc(thing) or ""
+    thing = getattr(thing, "__func__", thing)
+    return str(inspect.signature(thing)), inspect.getdoc(thing) or ""
+
+
+def measured() -> dict[str, tuple[str, str]]:
+    """(annotations, docstring) of all that takes or gives arrays."""
+    can = {p: x for p, x in shown().items() if not (isinstance(x, type) and issubclass(x, Exception))}
+    can = {p: x for p, x in can.items() if callable(getattr(x, "__func__", x)) or isinstance(x, property)}
+    said = {path: described(thing) for path, thing in can.items()}
+    return {path: s for path, s in said.items() if re.search(r"\bArray|ndarray", s[0])}
+
+
+def test_everything_with_an_entry_is_described():
+    silent = [p for p, x in shown().items() if (callable(x) or isinstance(x, property)) and not inspect.getdoc(x)]
+    assert not silent
+
+
+def test_arrays_have_their_shapes_and_units_said():
+    found = measured()
+    assert len(found) > 200
+    without = lambda path: any(path == p or path.startswith(f"{p}.") for p in WITHOUT_UNITS)  # noqa: E731
+    shapeless = [path for path, (_, said) in found.items() if not A_SHAPE.search(said)]
+    unitless = [path for path, (_, said) in found.items() if not A_UNIT.search(said) and not without(path)]
+    assert not shapeless and not unitless, f"no shape: {shapeless}, no unit: {unitless}"
+
+
+def test_every_section_with_entries_has_an_example():
+    for page, text in PAGES.items():
+        for section in re.split(r"^(?=## )", text, flags=re.MULTILINE):
+            assert ":::" not in section or FENCE.search(section), f"{page}: {section.splitlines()[0]}"
+
+
 SHAPE = re.compile(r"^(\w+) = .*# (\((?:[^()]|\([^()]*\))*\))", re.MULTILINE)
 """`name = ...   # (shape)` of an example."""
 

@@ -32,21 +32,21 @@ ROUNDS = 500
 
 
 def second_moments(pi: ArrayLike) -> Array:
-    """P (4, 4) of (1), from the ten numbers of a body."""
+    """P (4, 4) of (1), from the numbers (10,) [kg, kg m, kg m^2] of a body."""
     m, hx, hy, hz, xx, xy, yy, xz, yz, zz = np.asarray(pi, dtype=float)
     half = 0.5 * (xx + yy + zz)
     return np.array([[half - xx, -xy, -xz, hx], [-xy, half - yy, -yz, hy], [-xz, -yz, half - zz, hz], [hx, hy, hz, m]])
 
 
 def of_second_moments(P: Array) -> Array:
-    """The ten numbers of a body from its second moments."""
+    """The numbers (10,) [kg, kg m, kg m^2] of a body from its second moments P (4, 4)."""
     S, h = P[:3, :3], P[:3, 3]
     I = np.trace(S) * np.eye(3) - S
     return np.array([P[3, 3], *h, I[0, 0], I[0, 1], I[1, 1], I[0, 2], I[1, 2], I[2, 2]])
 
 
 def is_possible(pi: ArrayLike) -> bool:
-    """Whether some distribution of mass has these ten numbers."""
+    """Whether some distribution of mass has these numbers (10,) [kg, kg m, kg m^2]."""
     return bool(np.all(np.linalg.eigvalsh(second_moments(pi)) > 0.0))
 
 

@@ -82,7 +82,7 @@ class Robot(RobotDerivatives):
         return Robot(replace(self.mechanism, independent=tuple(names)), self.backend, self._states.check)
 
     def with_inertial_parameters(self, parameters: ArrayLike) -> Robot:
-        """The same robot with other masses, moments, armatures, dampings and frictions (`inertial_parameters`)."""
+        """The same robot with other numbers pi (len(pi)) [kg, kg m, kg m^2, ...]; see `inertial_parameters`."""
         return Robot(with_inertial_parameters(self.mechanism, parameters), self.backend, self._states.check)
 
     def base_parameters(self, rng: np.random.Generator | int | None = 0) -> BaseParameters:
@@ -106,13 +106,13 @@ class Robot(RobotDerivatives):
     # --- configurations
 
     def neutral(self) -> Array:
-        """A closed q, nearest to all joints at zero where that is not singular."""
+        """A closed q (nq) [rad, m], nearest to all joints at zero where that is not singular."""
         return self.tree.once(neutral).copy()
 
     def random_state(
         self, rng: np.random.Generator | int | None = None, size: int | None = None
     ) -> tuple[Array, Array]:  # fmt: skip
-        """A random closed (q, v) to test at: well conditioned, within limits, angles without limits in (-pi, pi].
+        """A random closed q (nq) and v (nv) to test at: well conditioned, within limits, free angles in (-pi, pi].
 
         Not uniform over all that is closed: independent coordinates are uniform within limits (else over a turn or 1 m)
         where loops can follow from `neutral` without a dead centre, or somewhere on that way. v is standard normal.
@@ -123,24 +123,24 @@ class Robot(RobotDerivatives):
         return self._random.one(rng) if size is None else self._random.rows(rng, checked_count("size", size, least=0))
 
     def close(self, q: ArrayLike, tolerance: float = TOLERANCE) -> Array:
-        """The nearest closed q; `LoopNotClosed` names the loop that cannot be closed."""
+        """The nearest closed q (nq) [rad, m]; `LoopNotClosed` names the loop that cannot be closed."""
         if tolerance == TOLERANCE:
             return self._configured["close"](q)
         return self._configurations.close(q, tolerance)
 
     def loop_error(self, q: ArrayLike) -> Array:
-        """max |phi| of every loop and coupling [m or rad], in the order of `loop_names`."""
+        """max |phi| (loops) of every loop and coupling [m or rad], in the order of `loop_names`."""
         return self._configured["loop_error"](q)
 
     def check_closed(self, q: ArrayLike, tolerance: float = TOLERANCE) -> None:
-        """Raise `LoopNotClosed` if a loop stands open at q, `NotAState` if a quaternion is not of unit length."""
+        """Raise `LoopNotClosed` if a loop is open at q (nq) [rad, m], `NotAState` if a quaternion's length is not 1."""
         if tolerance == TOLERANCE:
             self._configured["check_closed"](q)
         else:
             self._configurations.check_closed(q, tolerance)
 
     def integrate(self, q: ArrayLike, v: ArrayLike, dt: float = 1.0) -> Array:
-        """The closed configuration reached from q by the constant velocity v in time dt.
+        """The closed q (nq) [rad, m] reached from q by the constant velocity v (nv) [rad/s, m/s] in time dt [s].
 
         Loops stay assembled as they are: a long step is taken in parts, and one that they cannot follow, since a dead
         centre is in its way, is an error. Loops that can be assembled in more than two ways may change between some of
@@ -153,7 +153,7 @@ class Robot(RobotDerivatives):
         return self._configured["integrate"](q, v, duration)
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
-        """The velocity that leads from q0 to q1 in unit time; the inverse of `integrate`."""
+        """The velocity (nv) [rad/s, m/s] that leads from q0 to q1 (nq) in unit time; the inverse of `integrate`."""
         return self._configured["difference"](q0, q1)
 
     @property
@@ -165,12 +165,12 @@ class Robot(RobotDerivatives):
         return self._states.guard()
 
     def loop_jacobian(self, q: ArrayLike, v: ArrayLike | None = None) -> tuple[Array, Array]:
-        """K and k of the rows in use: K qdd = k, K G = 0."""
+        """K (rows, n_spanning) and k (rows) [rad/s^2, m/s^2] of the rows in use: K qdd = k, K G = 0."""
         K, k = self._configured["loop_jacobian"](q, np.zeros(self.nv) if v is None else v)
         return K, k
 
     def loop_rows(self, name: str, q: ArrayLike) -> LoopRows:
-        """(dofs, phi, K, k at rest) of one loop or coupling: all its rows, redundant ones too."""
+        """(dofs, phi (rows) [m, rad], K (rows, dofs), k at rest) of a loop or coupling: redundant rows too."""
         return self._configurations.loop_rows(name, q)
 
     # --- dynamics
@@ -178,7 +178,7 @@ class Robot(RobotDerivatives):
     def forward_dynamics(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: Wrenches | None = None, method: str | None = None
     ) -> Array:
-        """Accelerations of the independent coordinates under the forces tau."""
+        """Accelerations a (nv) [rad/s^2, m/s^2] under the forces tau (nv) [N m, N] and wrenches f_ext (bodies, 6)."""
         if method is None and f_ext is None:
             return self._answers["forward_dynamics"](q, v, tau)
         return self._by("forward_dynamics", (q, v, tau), method, f_ext)
@@ -186,43 +186,43 @@ class Robot(RobotDerivatives):
     def inverse_dynamics(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: Wrenches | None = None, method: str | None = None
     ) -> Array:
-        """The forces tau that give the accelerations a."""
+        """The forces tau (nv) [N m, N] that give the accelerations a (nv) [rad/s^2, m/s^2]."""
         if method is None and f_ext is None:
             return self._answers["inverse_dynamics"](q, v, a)
         return self._by("inverse_dynamics", (q, v, a), method, f_ext)
 
     def mass_matrix(self, q: ArrayLike, method: str | None = None) -> Array:
-        """M (nv, nv) of the independent coordinates."""
+        """M (nv, nv) [kg m^2, kg m, kg] of the independent coordinates."""
         return self._answers["mass_matrix"](q) if method is None else self._by("mass_matrix", (q,), method)
 
     def inverse_mass_matrix(self, q: ArrayLike) -> Array:
-        """M^-1 (nv, nv), from the innovations factorisation."""
+        """M^-1 (nv, nv) [1/(kg m^2), ...], from the innovations factorisation."""
         return self._answers["inverse_mass_matrix"](q)
 
     def log_determinant(self, q: ArrayLike) -> Array:
-        """log det M."""
+        """log det M, a number for every state, of M in SI units [kg m^2, kg]."""
         return self._answers["log_determinant"](q)
 
     def bias_force(self, q: ArrayLike, v: ArrayLike, f_ext: Wrenches | None = None) -> Array:
-        """The forces tau at zero acceleration: Coriolis, centrifugal, gravity, less external ones."""
+        """The forces tau (nv) [N m, N] at zero acceleration: Coriolis, centrifugal, gravity, less external ones."""
         return self._answers["bias_force"](q, v) if f_ext is None else self._by("bias_force", (q, v), None, f_ext)
 
     def gravity_force(self, q: ArrayLike) -> Array:
-        """The forces tau that hold the robot still against gravity: the gradient of the potential energy."""
+        """The forces tau (nv) [N m, N] that hold the robot against gravity: the gradient of the potential energy."""
         return self._answers["gravity_force"](q)
 
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """C (nv, nv): C v + gravity_force is the bias force, C + C^T is the rate of M along the motion."""
+        """C (nv, nv) [N m s, N s]: C v + gravity_force is the bias force, C + C^T is the rate of M along the motion."""
         return self._answers["coriolis_matrix"](q, v)
 
     def inverse_osim(self, q: ArrayLike, frames: Sequence[str], method: str | None = None) -> Array:
-        """J M^-1 J^T (6 m, 6 m) of the named frames, each in its own axes, angular first."""
+        """J M^-1 J^T (6 m, 6 m) [1/(kg m^2), 1/kg] of m named frames, each in its own axes, angular first."""
         if method is None:
             return self._of_frames("inverse_osim", frames)(q)
         return self._by("inverse_osim", (q,), method, None, frames)
 
     def force_response(self, q: ArrayLike, frame: str, f: ArrayLike) -> tuple[Array, Array]:
-        """What a wrench f on a frame does: the acceleration M^-1 J^T f and the compliance f^T J M^-1 J^T f."""
+        """What a wrench f (6) [N m, N] on a frame does: M^-1 J^T f (nv), and the number f^T J M^-1 J^T f."""
         found: tuple[Array, Array] = self._several_of_frames("force_response", frame)(q, f)
         return found
 
@@ -237,7 +237,7 @@ class Robot(RobotDerivatives):
         on_conflict: str = "error",
         compliance: float | None = None,
     ) -> tuple[Array, Array]:
-        """Accelerations under tau and motion constraints, and the constraints' multipliers, row by row.
+        """Accelerations (nv) [rad/s^2, m/s^2] under tau and motion constraints, and multipliers (rows) [N m, N].
 
         Constraints are `kinloop.Point`, `Weld`, `Rows`; loops in `Mechanism.constrained` are held too, last.
         A multiplier is the force its row exerts on the frame, in the frame's axes. Redundant constraints get
@@ -251,17 +251,17 @@ class Robot(RobotDerivatives):
         return a, multipliers
 
     def delassus(self, q: ArrayLike, constraints: Constraints, method: str | None = None) -> Array:
-        """J M^-1 J^T (m, m) of the rows of motion constraints: inverse_osim, rows chosen by K."""
+        """J M^-1 J^T (m, m) [1/(kg m^2), 1/kg] of the rows of motion constraints: inverse_osim, rows chosen by K."""
         found: Array = self._door.under("delassus", (q,), constraints, method)
         return found
 
     def delassus_solve(self, q: ArrayLike, constraints: Constraints, x: ArrayLike, method: str | None = None) -> Array:
-        """(J M^-1 J^T)^-1 x: the multipliers that give the rows the accelerations x, without the dense matrix."""
+        """(J M^-1 J^T)^-1 x: multipliers (m) [N m, N] that give rows accelerations x (m); no dense matrix."""
         found: Array = self._door.under("delassus_solve", (q, x), constraints, method)
         return found
 
     def reactions(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: Wrenches | None = None) -> Reactions:
-        """Wrenches in all tree joints and loops under tau, by name."""
+        """Wrenches (6) [N m, N] in all tree joints and loops under tau (nv), by name."""
         if f_ext is None:
             return Reactions(self.tree, self._answers["reactions"](q, v, tau))
         return Reactions(self.tree, self._by("reactions", (q, v, tau), None, f_ext))
@@ -279,7 +279,7 @@ class Robot(RobotDerivatives):
         axes: str = "body",
         derivative: str | None = None,
     ) -> Any:
-        """One of `kinloop.quantities()` at one state or a batch: its output, or the tuple of its outputs.
+        """One of `kinloop.quantities()` at q (nq), v (nv), ... in SI units [rad, m, N]: its output, or their tuple.
 
         With a `derivative`, "jvp", "vjp" or "hvp", the inputs and the outputs that it adds come last: see `compile`.
         """

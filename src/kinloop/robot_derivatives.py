@@ -39,7 +39,7 @@ class RobotDerivatives(RobotKinematics):
     def forward_dynamics_derivatives(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: Wrenches | None = None, method: str | None = None
     ) -> tuple[Array, Array, Array]:
-        """da/dq, da/dv, da/dtau in the tangent space: loops stay closed, the other arguments are held."""
+        """da/dq, da/dv, da/dtau (nv, nv), a in [rad/s^2, m/s^2]: loops stay closed, the other arguments are held."""
         if method is None and f_ext is None:
             found: tuple[Array, Array, Array] = self._several["forward_dynamics_derivatives"](q, v, tau)
             return found
@@ -49,7 +49,7 @@ class RobotDerivatives(RobotKinematics):
     def inverse_dynamics_derivatives(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: Wrenches | None = None, method: str | None = None
     ) -> tuple[Array, Array, Array]:
-        """dtau/dq, dtau/dv, dtau/da = M in the tangent space; f_ext turns with its body."""
+        """dtau/dq, dtau/dv, dtau/da = M (nv, nv), tau in [N m, N]: loops stay closed, f_ext turns with its body."""
         if method is None and f_ext is None:
             found: tuple[Array, Array, Array] = self._several["inverse_dynamics_derivatives"](q, v, a)
             return found
@@ -65,7 +65,7 @@ class RobotDerivatives(RobotKinematics):
         method: str | None = None,
         f_ext: Wrenches | None = None,
     ) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
-        """(da/dq, da/dv, da/dtau), (dl/dq, dl/dv, dl/dtau) of `constrained_dynamics`, l the multipliers row by row.
+        """(da/dq, da/dv, da/dtau) (nv, nv), (dl/dq, dl/dv, dl/dtau) (rows, nv) of `constrained_dynamics`, l [N m, N].
 
         q need not meet the constraints; numbers of the constraints (`at`, `acceleration`, K, k) are held. Of redundant
         rows the shortest multipliers are followed.
@@ -78,14 +78,14 @@ class RobotDerivatives(RobotKinematics):
     def inverse_dynamics_second_derivatives(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: Wrenches | None = None
     ) -> SecondDerivatives:
-        """How d tau/dq, d tau/dv and d tau/da = M change along closed motions and velocities; exact."""
+        """How d tau/dq, d tau/dv and d tau/da = M change, each (nv, nv, nv), tau in [N m, N]; exact."""
         given = [checked(name, x, n) for name, x, n in (("q", q, self.nq), ("v", v, self.nv), ("a", a, self.nv))]
         return self._second(given, f_ext)
 
     def forward_dynamics_second_derivatives(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: Wrenches | None = None
     ) -> SecondDerivatives:
-        """How da/dq, da/dv and da/dtau = M^-1 change along closed motions and velocities; exact."""
+        """How da/dq, da/dv and da/dtau = M^-1 change, each (nv, nv, nv), a in [rad/s^2, m/s^2]; exact."""
         a = self._by("forward_dynamics", (q, v, tau), None, f_ext)
         a_q, a_v, inverse = self.forward_dynamics_derivatives(q, v, tau, f_ext)
         qq, qv, vv, dM = self.inverse_dynamics_second_derivatives(q, v, a, f_ext)
@@ -120,25 +120,25 @@ class RobotDerivatives(RobotKinematics):
     # --- motion and energy
 
     def kinetic_energy_gradient(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
-        """dT/dq and dT/dv = M v; the gradient of the potential energy is `gravity_force`."""
+        """dT/dq (nv) [N m, N] and dT/dv = M v (nv) [N m s, N s]; that of the potential energy is `gravity_force`."""
         found: tuple[Array, Array] = self._several["kinetic_energy_gradient"](q, v)
         return found
 
     def frame_hessian(self, q: ArrayLike, frame: str, axes: str = "body") -> Array:
-        """dJ/dq (6, nv, nv): [:, j, k] is the change of column j of the frame's Jacobian along coordinate k."""
+        """dJ/dq (6, nv, nv) [1, m]: [:, j, k] is the change of column j of the frame's Jacobian along coordinate k."""
         return self._of_frames("frame_hessian", frame, axes)(q)
 
     def frame_velocity_derivatives(
         self, q: ArrayLike, v: ArrayLike, frame: str, axes: str = "body"
     ) -> tuple[Array, Array]:
-        """Derivatives of `frame_velocity` with respect to q and v, each (6, nv); the second is J."""
+        """Derivatives of `frame_velocity` [rad/s, m/s] with respect to q and v, each (6, nv); the second is J."""
         found: tuple[Array, Array] = self._several_of_frames("frame_velocity_derivatives", frame, axes)(q, v)
         return found
 
     def frame_acceleration_derivatives(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: str, axes: str = "body"
     ) -> tuple[Array, Array, Array]:
-        """Derivatives of `frame_acceleration` with respect to q, v and a, each (6, nv); the last is J."""
+        """Derivatives of `frame_acceleration` [rad/s^2, m/s^2] along q, v and a, each (6, nv); the last is J."""
         of_frame = self._several_of_frames("frame_acceleration_derivatives", frame, axes)
         found: tuple[Array, Array, Array] = of_frame(q, v, a)
         return found
@@ -146,16 +146,16 @@ class RobotDerivatives(RobotKinematics):
     # --- numbers of bodies and joints
 
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """Y (nv, len(pi)) with Y pi = tau for pi of `inertial_parameters`.
+        """Y (nv, len(pi)) with Y pi = tau [N m, N] for pi of `inertial_parameters`.
 
         tau is `inverse_dynamics` and, where joints have them, damping times their velocities and dry friction.
         """
         return self._answers["regressor"](q, v, a)
 
     def inertial_parameters(self) -> Array:
-        """pi: of every body mass, m com (3), moments about its origin xx, xy, yy, xz, yz, zz; then joints' numbers.
+        """pi: of bodies mass [kg], m com (3) [kg m], moments xx, xy, yy, xz, yz, zz [kg m^2] about the origin.
 
-        These are armature, damping and friction of every coordinate that is not a free joint's, in this order;
+        Then armature [kg m^2], damping [N m s], friction [N m] of coordinates that are no free joint's, in this order;
         `parameter_names` has all names.
         """
         return parameter_values(self.tree.top)
@@ -166,5 +166,5 @@ class RobotDerivatives(RobotKinematics):
         return parameter_names(self.tree.top)
 
     def parameter_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Array:
-        """da/dpi (nv, len(pi)) of forward dynamics; of damping and friction, as if they took their part of tau."""
+        """da/dpi (nv, len(pi)), a in [rad/s^2, m/s^2]; of damping and friction, as if they took their part of tau."""
         return self._answers["parameter_derivatives"](q, v, tau)

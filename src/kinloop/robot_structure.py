@@ -27,6 +27,7 @@ class RobotStructure:
 
     @property
     def name(self) -> str:
+        """The name of the mechanism."""
         return self.mechanism.name
 
     @property
@@ -46,10 +47,12 @@ class RobotStructure:
 
     @property
     def body_names(self) -> list[str]:
+        """Bodies, in the order of their joints."""
         return [b.name for b in self.mechanism.bodies]
 
     @property
     def joint_names(self) -> list[str]:
+        """Joints of the spanning tree, in the order of `q`."""
         return [j.name for j in self.mechanism.joints]
 
     @property
@@ -113,9 +116,9 @@ class RobotStructure:
     def parameters(self) -> dict[str, Array]:
         """The values of everything that `compile(..., parameters=[...])` can leave open, by name.
 
-        Of every body "torso.mass" [kg], "torso.com" [m], "torso.inertia" (xx, yy, zz, xy, xz, yz about the centre of
-        mass) [kg m^2]; of every joint "knee.position" [m], "knee.rpy" [rad], "knee.armature" [kg m^2, kg]; of every
-        linear coupling "gear.ratio". For identification see `inertial_parameters`.
+        Of every body "torso.mass" [kg], "torso.com" (3) [m], "torso.inertia" (6) [kg m^2]: xx, yy, zz, xy, xz, yz about
+        the centre of mass; of every joint "knee.position" (3) [m], "knee.rpy" (3) [rad], "knee.armature" [kg m^2, kg];
+        of every linear coupling "gear.ratio" (m, n). For identification see `inertial_parameters`.
         """
         top = self.tree.top
         return {name: parameter_value(top, name) for name in open_parameters(top)}

@@ -107,10 +107,12 @@ class Kernel:
 
     @property
     def name(self) -> str:
+        """What it computes."""
         return self._core.signature.name
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """float64 or float32."""
         return self._core.signature.real
 
     @property

@@ -38,6 +38,7 @@ class FrameAngles:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """A name for every angle."""
         return tuple(f"{self.frame} about {axis}" for axis in self.axes)
 
 

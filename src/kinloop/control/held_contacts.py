@@ -60,7 +60,8 @@ class HeldBody(NamedTuple):
 class Friction:
     """A friction cone about a normal, as a pyramid of `sides` inside it: every force in the pyramid is in the cone.
 
-    A side k with the direction d_k along the ground allows d_k . f <= coefficient cos(pi / sides) f_n. The pyramid of
+    `normal` (3) is a unit vector, `most` [N] the largest normal force. A side k with the direction d_k along the ground
+    allows d_k . f <= coefficient cos(pi / sides) f_n. The pyramid of
     eight sides leaves out at most 8 % of the coefficient, that of four 30 %.
     """
 
@@ -90,13 +91,13 @@ class Friction:
         return np.array([along, np.cross(n, along), n])
 
     def pyramid(self) -> Array:
-        """(sides + 1, 3): rows that are not above zero for an allowed force, in `axes`; then the normal force."""
+        """Rows (sides + 1, 3) [1] that are not above zero for an allowed force, in `axes`; then the normal force."""
         angle = 2.0 * np.pi * (np.arange(self.sides) + 0.5) / self.sides
         slope = np.full(self.sides, -self.coefficient * np.cos(np.pi / self.sides))
         return np.concatenate([np.stack([np.cos(angle), np.sin(angle), slope], axis=1), [[0.0, 0.0, 1.0]]])
 
     def bounds(self) -> tuple[Array, Array]:
-        """What the rows of the pyramid are between."""
+        """What the rows (sides + 1) [N] of the pyramid are between."""
         high = np.zeros(self.sides + 1)
         low, high[-1] = np.full(self.sides + 1, -np.inf), self.most
         low[-1] = 0.0

@@ -34,10 +34,10 @@ SENTENCES = {
 
 @dataclass(frozen=True)
 class IKSolution:
-    """The best configuration found, of one search or of a batch of them.
+    """The best configuration q (nq) [rad, m] found, of one search or of a batch of them (B, nq).
 
-    `residual` has the largest error of every task [m, rad], `status` an `IKStatus`, `iterations` how many rounds it
-    took, `beyond` how far the joint worst off is outside its limits [rad, m]: zero unless the search began outside.
+    `residual` (tasks) is the largest error of every task [m, rad], `status` an `IKStatus`, `iterations` how many rounds
+    it took, `beyond` how far the joint worst off is outside its limits [rad, m]: zero unless the search began outside.
     """
 
     tasks: tuple[Task, ...]
@@ -49,13 +49,13 @@ class IKSolution:
 
     @staticmethod
     def of(tasks: Sequence[Task], q: Array, residual: Array, ended: Array) -> IKSolution:
-        """From the outputs of the search."""
+        """From the outputs of the search: q (nq) [rad, m], residual (tasks) [m, rad] and how it ended."""
         status, iterations = (ended[..., k].astype(int) for k in (0, 1))
         return IKSolution(tuple(tasks), q, residual, status, iterations, ended[..., 2])
 
     @property
     def reached(self) -> Array:
-        """Whether all tasks of the first level are at their targets."""
+        """Whether all tasks of the first level are at their targets, of every row (B,)."""
         return np.asarray(self.status == IKStatus.REACHED)
 
     @property
@@ -72,7 +72,7 @@ class IKSolution:
         return f"{worst[1]} is off by {worst[0]:.3g} [m, rad]: {SENTENCES[status]}"
 
     def improved(self, rows: Array, other: IKSolution) -> IKSolution:
-        """This solution with some rows replaced where the other one, of these rows, is better."""
+        """This solution with some rows (n,) replaced where the other one, of these rows, is better."""
         first = [t.level == min(t.level for t in self.tasks) for t in self.tasks]
         before, after = (np.max(s.residual[..., first], axis=-1) for s in (self, other))
         kept = np.nonzero(np.atleast_1d(rows))

@@ -31,7 +31,7 @@ from kinloop.sim import Simulator
 
 
 class ILQR:
-    """Finds controls that minimise a cost of the motion of a robot with loops, (1) of the module.
+    """Finds controls (T, nu) [N m, N, ...] that minimise a cost of the motion of a robot with loops, (1) of the module.
 
     `dynamics` is a `Simulator`, contact included, or `SmoothDynamics`. `cost(q, v, u, t)` is a number for every step,
     `terminal(q, v)` one of the last state; both are written with NumPy or `kinloop.scalar` for one state, may ask the
@@ -75,7 +75,7 @@ class ILQR:
         iterations: int = 100,
         parameters: ArrayLike | None = None,
     ) -> Solution:
-        """The best controls from (q0, v0), one problem or rows of them, beginning with the guess `controls`.
+        """The best controls from q0 (nq) [rad, m], v0 (nv) [rad/s, m/s], of one problem or rows, from a guess on.
 
         `controls` are (T, nu), or (B, T, nu) for rows of problems; without them `steps` says how many there are, and
         the guess is zero. A guess beyond the limits is cut at them. `parameters` are those of the costs, (np,) or

@@ -72,7 +72,7 @@ class InverseKinematics:
         solver: str = "daqp",
         threads: int | None = None,
     ) -> IKSolution:
-        """The configuration nearest to fulfilling all tasks that the search finds from q on; rows of a batch, if given.
+        """The q (nq) [rad, m] nearest to fulfilling all tasks that the search finds from q on, or rows of them.
 
         `targets` has a target for every task, in order. A task is reached where its largest error is at most
         `tolerance` [m, rad]. Rows that are not go on from random configurations, `attempts` in all, the same ones
@@ -106,7 +106,7 @@ class InverseKinematics:
     def velocity(
         self, q: ArrayLike, targets: Sequence[ArrayLike], dt: float, gain: float = 1.0, solver: str = "daqp"
     ) -> Array:
-        """The velocity v that brings tasks nearer within dt, by a part `gain` of their errors, as one QP.
+        """The v (nv) [rad/s, m/s] that brings tasks nearer within dt [s], by a part `gain` of their errors, as one QP.
 
         Joints stay within limits of position and velocity, dependent ones too. One state.
         """

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class MotorSpace:
-    """Motors and joints of a robot that loops tie together, and everything between them.
+    """Motors and joints that loops tie together: positions x (joints) and y (motors) [rad, m], forces [N m, N].
 
     `motors` are coordinates of the spanning tree by name, or motors (`robot.motors()`, `kinloop.sim.Motor`), whose gear
     and limits then count. `joints` are coordinates by name, or `FrameAngles`. Both are of the same clusters, whose
@@ -67,59 +67,60 @@ class MotorSpace:
 
     @property
     def motor_names(self) -> list[str]:
+        """The coordinate that each motor drives."""
         return [m.coordinate for m in self.motors]
 
     # --- positions
 
     def motor_position(self, x: ArrayLike, near: ArrayLike | None = None) -> Array:
-        """Positions y of motors at joint positions x, loops closed."""
+        """Positions y (motors) [rad, m] of motors at joint positions x (joints) [rad, m], loops closed."""
         found: Array = self._calls["motor_position"](x) if near is None else self._near("motor_position", near, x)
         return found
 
     def joint_position(self, y: ArrayLike, near: ArrayLike | None = None) -> Array:
-        """Positions x of joints at motor positions y, loops closed."""
+        """Positions x (joints) [rad, m] of joints at motor positions y (motors) [rad, m], loops closed."""
         found: Array = self._calls["joint_position"](y) if near is None else self._near("joint_position", near, y)
         return found
 
     def configuration(self, x: ArrayLike, q: ArrayLike | None = None) -> Array:
-        """The robot's closed configuration with its joints at x, all others as in q (neutral, if not given)."""
+        """The closed q (nq) [rad, m] with its joints at x (joints), all others as in q (neutral, if not given)."""
         own: Array = self._calls["configuration"](x) if q is None else self._near("configuration", q, x)
         return self._kernels.put(own, self._kernels.start if q is None else checked("q", q, self.robot.nq))
 
     # --- velocities and forces
 
     def jacobian(self, x: ArrayLike, near: ArrayLike | None = None) -> Array:
-        """J = dy/dx (motors, joints)."""
+        """J = dy/dx (motors, joints) [1, rad/m, m/rad]."""
         found: Array = self._calls["jacobian"](x) if near is None else self._near("jacobian", near, x)
         return found
 
     def motor_velocity(self, x: ArrayLike, xd: ArrayLike) -> Array:
-        """Velocities of motors, J xd."""
+        """Velocities of motors, J xd (motors) [rad/s, m/s], at positions x and velocities xd (joints)."""
         found: Array = self._calls["motor_velocity"](x, xd)
         return found
 
     def joint_velocity(self, x: ArrayLike, yd: ArrayLike) -> Array:
-        """Velocities of joints at which motors have the velocities yd."""
+        """Velocities (joints) [rad/s, m/s] of joints at which motors have the velocities yd (motors)."""
         found: Array = self._calls["joint_velocity"](x, yd)
         return found
 
     def motor_force(self, x: ArrayLike, force: ArrayLike) -> Array:
-        """Forces of motors that do what forces on the joints would: J^-T f, the shortest where motors are more."""
+        """Forces (motors) [N m, N] that do what forces on joints would: J^-T f, the shortest where motors are more."""
         found: Array = self._calls["motor_force"](x, force)
         return found
 
     def joint_force(self, x: ArrayLike, force: ArrayLike) -> Array:
-        """What forces of motors do at the joints: J^T f."""
+        """What forces of motors do at the joints: J^T f (joints) [N m, N]."""
         found: Array = self._calls["joint_force"](x, force)
         return found
 
     def map(self, x: ArrayLike, force: ArrayLike) -> tuple[Array, Array, Array]:
-        """Positions y and forces of motors for positions x and forces of joints, and J: all at once."""
+        """Positions y (motors) [rad, m] and forces [N m, N] of motors for those of joints, and J (motors, joints)."""
         found: tuple[Array, Array, Array] = self._calls["map"](x, force)
         return found
 
     def condition(self, x: ArrayLike) -> Array:
-        """How near the motors are to losing their hold on the joints: 1 is best, infinite is a singular position.
+        """How near motors are to losing their hold on joints, a number [1]: 1 is best, infinite is a singular position.
 
         It is the condition number of J, its rows in parts of their lengths at the reference, so that gears do not
         count; where J is smaller than there, in parts of that.
@@ -139,7 +140,7 @@ class MotorSpace:
     def motor_gains(
         self, x: ArrayLike, stiffness: ArrayLike, damping: ArrayLike | None = None, force: ArrayLike | None = None
     ) -> tuple[Array, Array]:
-        """Stiffness and damping (motors, motors) of motors that give the joints these (joints, joints) at x.
+        """Stiffness [N m] and damping [N m s] (motors, motors) that give the joints these (joints, joints) at x.
 
         `force` are the forces that motors exert meanwhile, zero if not given: under load the geometry of the loops
         is a stiffness of its own (docs/control.md).
@@ -159,7 +160,7 @@ class MotorSpace:
     def joint_gains(
         self, x: ArrayLike, stiffness: ArrayLike, damping: ArrayLike | None = None, force: ArrayLike | None = None
     ) -> tuple[Array, Array]:
-        """Stiffness and damping (joints, joints) that the joints have where motors have these (motors, motors)."""
+        """Stiffness [N m] and damping [N m s] (joints, joints) of joints where motors have these (motors, motors)."""
         J, H = self._loaded(x, force)
         n = len(self.motors)
         K, D = square("stiffness", stiffness, n), square("damping", damping, n)
@@ -167,12 +168,12 @@ class MotorSpace:
         return J_T @ K @ J - H, J_T @ D @ J
 
     def geometric_stiffness(self, x: ArrayLike, force: ArrayLike) -> Array:
-        """H (joints, joints), by how much forces at the joints grow with x while those of motors stay: d(J^T f)/dx."""
+        """H (joints, joints) [N m]: how forces at joints grow with x while those of motors stay, d(J^T f)/dx."""
         found: Array = self._calls["geometric_stiffness"](x, force)
         return found
 
     def reflected_inertia(self, x: ArrayLike, inertia: ArrayLike | None = None) -> Array:
-        """What the joints feel of the inertia of rotors, J^T I J (joints, joints).
+        """What the joints feel of the inertia of rotors, J^T I J (joints, joints) [kg m^2, kg].
 
         `inertia` (motors,) is that of each motor along its own motion; if not given, the armature of its coordinate
         and the inertia of the body there about its joint, on the motor's side of its gear.
@@ -184,7 +185,7 @@ class MotorSpace:
     # --- limits
 
     def reachable(self, x: ArrayLike, xd: ArrayLike | None = None) -> TorquePolytope:
-        """All forces that motors within their limits can exert at the joints, at one position and velocity."""
+        """All forces (joints) [N m, N] that motors within limits can exert at the joints, at x and xd (joints)."""
         x = checked("x", x, len(self.joint_names))
         J, zero = self.jacobian(x), np.zeros(len(self.motors))
         low, high = force_ranges(self.motors, zero if xd is None else self.motor_velocity(x, xd))

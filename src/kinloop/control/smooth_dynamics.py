@@ -64,9 +64,10 @@ class SmoothDynamics:
         return len(self.motors)
 
     def follow(self, about: Motions, k: Array, K: Array, limits: Limits, threads: int | None = None) -> Motions:
-        """Motions from the starts of others under u = clip(u + k + K dx): all rows and steps in one native call.
+        """Motions from the starts of others under u = clip(u + k + K dx), k (B, T, nu) [N m, N], K (B, T, nu, 2 nv).
 
-        Where loops cannot be closed or accelerations are not finite, all that follows is not finite.
+        All rows and steps in one native call. Where loops cannot be closed or accelerations are not finite, all that
+        follows is not finite.
         """
         rows, steps, nu = about.u.shape
         within = [np.tile(np.clip(x, -LARGE, LARGE), (rows, 1)) for x in limits]
@@ -81,12 +82,12 @@ class SmoothDynamics:
         return Motions(q, v, found["u"].reshape(rows, steps, nu))
 
     def slopes(self, q: Array, v: Array, u: Array, t: Array, threads: int | None = None) -> tuple[Array, Array]:
-        """A (B, 2 nv, 2 nv) and B (B, 2 nv, nu) of the steps from rows of states."""
+        """A (B, 2 nv, 2 nv) and B (B, 2 nv, nu) of the steps from rows of q [rad, m], v [rad/s, m/s], u [N m, N]."""
         A, B = rows_of(self.slopes_kernel, q, v, u, threads=threads)
         return A, B
 
     def curvature(self, q: Array, v: Array, u: Array, p: Array, threads: int | None = None) -> Array:
-        """Second derivatives (B, n, n) of p (dq', dv') along (q, v, u), n = 2 nv + nu, for weights p (B, 2 nv).
+        """Second derivatives (B, n, n) of p (dq', dv') along q [rad, m], v, u, n = 2 nv + nu, for weights p (B, 2 nv).
 
         Turns of free joints and balls within a step are taken as small.
         """
@@ -140,7 +141,7 @@ class SmoothDynamics:
         return self._kernel("smooth_policy", call, sizes, self._plan)
 
     def acceleration(self, q: Array, v: Array, u: Array) -> Array:
-        """a of (1) for one state, on numbers or symbols."""
+        """a (nv) [rad/s^2, m/s^2] of (1) for one state, on numbers or symbols."""
         return self._evaluated(self._asked, self._plan, q, v, self._force(q, u))[0]
 
     def _step(self, q: Array, v: Array, u: Array) -> dict[str, Array]:

@@ -27,7 +27,7 @@ class Outcome(IntEnum):
 
 @dataclass(frozen=True)
 class Solution:
-    """States q (T + 1, nq), v (T + 1, nv), controls (T, nu) and feedback gains (T, nu, 2 nv) of a motion, and its cost.
+    """q (T + 1, nq) [rad, m], v (T + 1, nv), controls (T, nu) and gains (T, nu, 2 nv) of a motion, and its cost.
 
     Near the motion u = controls[k] + gains[k] @ (difference(q[k], q), v - v[k]), cut at the limits, is the best control
     to second order. `status` are integers of `Outcome`, `reasons` say the same in words; `iterations` is how many were
@@ -47,7 +47,7 @@ class Solution:
 
     @property
     def converged(self) -> Array:
-        """Which problems converged."""
+        """Which problems (B,) converged."""
         return np.asarray(self.status == int(Outcome.CONVERGED))
 
     def first(self) -> Solution:

@@ -55,7 +55,7 @@ def joint_position(linkage: Linkage, q: Array) -> Array:
 
 
 def jacobian(linkage: Linkage, q: Array) -> Array:
-    """J = dy/dx (motors, joints)."""
+    """J = dy/dx (motors, joints) [1, rad/m, m/rad]."""
     tree = linkage.joints
     column = {d: k for k, d in enumerate(tree.independent_dofs)}
     G = tree.spanning_jacobian(q)[list(linkage.motor_dofs)][:, [column[d] for d in linkage.joint_dofs]]

@@ -47,7 +47,7 @@ class TorquePolytope:
 
     @staticmethod
     def of(J: Array, low: Array, high: Array, joint_names: Sequence[str]) -> TorquePolytope:
-        """The polytope of motors with the Jacobian J (motors, joints), from their `low` to their `high` forces."""
+        """The polytope of motors with the Jacobian J (motors, joints), from `low` to `high` forces [N m, N]."""
         if not np.all(np.isfinite([low, high])):
             k = int(np.argwhere(~np.isfinite(high - low))[0, 0])
             raise MethodError(f"motor {k} has no limits, so that forces have none; give Motor(..., limit=)")
@@ -78,13 +78,13 @@ class TorquePolytope:
         return out
 
     def contains(self, force: ArrayLike) -> Array:
-        """Whether motors can exert forces (..., joints), but for rounding."""
+        """Whether motors can exert forces (..., joints) [N m, N], but for rounding."""
         f = checked("force", force, len(self.joint_names))
         slack = SAME * float(np.abs(self.generators).sum())
         return np.asarray(np.all(f @ self.normals.T <= self.offsets + slack, axis=-1))
 
     def largest_along(self, direction: ArrayLike) -> Array:
-        """By how much a force (..., joints) can be multiplied before motors are at their limits; infinite for zero."""
+        """By how much [1] a force (..., joints) [N m, N] can grow before motors are at limits; infinite for zero."""
         d = checked("direction", direction, len(self.joint_names))
         self._check_middle()
         rate = d @ self.normals.T
@@ -92,7 +92,7 @@ class TorquePolytope:
             return np.asarray(np.min(np.where(rate > 0.0, self.offsets / rate, np.inf), axis=-1))
 
     def box(self, ratio: ArrayLike | None = None) -> Array:
-        """Half the sides t (joints,) of the largest box |f| <= t in which motors can exert every force.
+        """Half the sides t (joints,) [N m, N] of the largest box |f| <= t in which motors can exert every force.
 
         With `ratio` (joints,) its sides are in this ratio, else it is the one of the largest volume.
         """

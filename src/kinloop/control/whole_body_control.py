@@ -39,7 +39,7 @@ FEASIBLE = 1e-6
 
 
 class Reference(NamedTuple):
-    """What a task follows: a target, and how it moves, in the rows of the task's error, where it does."""
+    """What a task follows: a target, and its velocity (rows) [m/s, rad/s] and acceleration (rows) [m/s^2, rad/s^2]."""
 
     target: ArrayLike
     velocity: ArrayLike | None = None
@@ -50,7 +50,7 @@ class Reference(NamedTuple):
 class WholeBodyStep:
     """What whole-body control found for a state.
 
-    `torque` (nu,) in the order of the motors, `force` (contacts, 3) on the robot in world axes, `acceleration` (nv,)
+    `torque` (nu,) [N m, N] of the motors, `force` (contacts, 3) [N] on the robot in world axes, `acceleration` (nv,)
     that they give. `status` is "solved", or says why not: then all are NaN.
     """
 
@@ -115,7 +115,7 @@ class WholeBodyControl:
         return robot.kernels.make("whole_body_qp", call, sizes, key=p.key, sources=("control", "sim"))
 
     def reference(self, references: Sequence[ArrayLike | Reference]) -> Array:
-        """References of all tasks as one vector, which `step` takes too: for who uses them again and again."""
+        """References [m, rad] of all tasks as one vector (n), which `step` takes too: for who uses them often."""
         if len(references) != len(self.tasks):
             names = ", ".join(t.task.label for t in self.tasks)
             raise MethodError(f"there are {len(self.tasks)} tasks ({names}), and {len(references)} references")
@@ -132,7 +132,8 @@ class WholeBodyControl:
     def step(
         self, q: ArrayLike, v: ArrayLike, references: Sequence[ArrayLike | Reference] | Array, on_failure: str = "error"
     ) -> WholeBodyStep:
-        """The torques for one state. Where there are none, `NoSuchControl`; with `on_failure="status"` NaN and why."""
+        """The torques for one state q (nq) [rad, m], v (nv) [rad/s, m/s]. Where there are none, `NoSuchControl`; with
+        `on_failure="status"` NaN and why."""
         if on_failure not in ("error", "status"):
             raise MethodError(f"on_failure {on_failure!r} is not one of 'error', 'status'")
         robot, rows = self.robot, self._rows

@@ -60,6 +60,7 @@ class Tracked:
 
     @property
     def gains(self) -> tuple[float, float]:
+        """Stiffness [1/s^2] and damping [1/s]: critical where no damping is given."""
         d = 2.0 * float(np.sqrt(self.stiffness)) if self.damping is None else float(self.damping)
         return float(self.stiffness), d
 

@@ -24,10 +24,12 @@ class KinloopEnv(gymnasium.Env):
         self.action_space = self.vector.single_action_space
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        """Begin anew: the observation (n,) in the units of the task [m, rad, ...], and what else is known."""
         super().reset(seed=seed)
         observation, info = self.vector.reset(seed=seed)
         return observation[0], info
 
     def step(self, action: ArrayLike) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+        """Observation (n,) [m, rad, ...], reward, ended, cut off and more after an action (n,), in -1 to 1 [1]."""
         observation, reward, ended, cut, info = self.vector.step(np.asarray(action)[None])
         return observation[0], float(reward[0]), bool(ended[0]), bool(cut[0]), {"diverged": bool(info["diverged"][0])}

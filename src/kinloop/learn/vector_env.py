@@ -110,7 +110,7 @@ class KinloopVectorEnv(gymnasium.vector.VectorEnv):
         return own
 
     def step(self, actions: ArrayLike) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """One action of all environments, with those that had ended, or end now, begun anew as `autoreset` says."""
+        """Actions (rows, n) of all environments, in -1 to 1 [1]; those that ended begin anew as `autoreset` says."""
         rows, mode, anew = self.rows, self.autoreset_mode, self._over
         if mode == AutoresetMode.DISABLED and anew.any():
             raise MethodError(

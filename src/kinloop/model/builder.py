@@ -104,9 +104,10 @@ class Builder:
         geometry: tuple[Geometry, ...] = (),
         **more: Any,
     ) -> str:
-        """Add a body and the joint that carries it on `parent`; returns the joint's name.
+        """Add a body and the joint that carries it, `at` (3) [m] of its `parent`; returns the joint's name.
 
-        `more` holds parameters of the joint's type (pitch, axis2) and of the joint (armature, damping, ...).
+        `mass` [kg], `com` (3) [m], `inertia` (3) or (3, 3) [kg m^2] about the com. `more` has parameters of the joint's
+        type (pitch [m/rad], axis2) and of the joint (armature [kg m^2, kg], damping [N m s, N s/m], ...).
         """
         self.bodies.append(Body(name, mass, com, inertia, accept_inertia, geometry))
         joint_name = joint_name or f"{name}_joint"
@@ -123,7 +124,7 @@ class Builder:
         rpy: ArrayLike | None = None,
         rotation: ArrayLike | None = None,
     ) -> None:
-        """Name a frame fixed to a body."""
+        """Name a frame fixed to a body, `at` (3) [m], turned by `rpy` (3) [rad] or `rotation` (3, 3)."""
         self.frames.append(Frame(name, body, pose(at, rpy, rotation, f"placement of frame {name!r}")))
 
     def loop(
@@ -142,7 +143,7 @@ class Builder:
         rotation_successor: ArrayLike | None = None,
         **more: Any,
     ) -> None:
-        """Close a loop by a joint; the frame is `at` on the predecessor and `at_successor` on the successor."""
+        """Close a loop by a joint, `at` (3) [m] on the predecessor and `at_successor` (3) [m] on the successor."""
         self.loops.append(
             LoopJoint(
                 name,
@@ -157,7 +158,7 @@ class Builder:
     def rod(
         self, name: str, predecessor: str, successor: str, at: ArrayLike, at_successor: ArrayLike, length: float
     ) -> None:
-        """Tie two points by a massless rod of fixed length."""
+        """Tie points `at` (3) [m] and `at_successor` (3) [m] of two bodies by a massless rod of fixed `length` [m]."""
         self.loops.append(Rod(name, predecessor, successor, at, at_successor, length))
 
     def loop_function(self, name: str, joints: Sequence[str], phi: JointFunction) -> None:
@@ -178,7 +179,7 @@ class Builder:
         offset: ArrayLike | None = None,
         name: str = "",
     ) -> None:
-        """q_dependent = matrix @ q_independent + offset: belts, linear differentials."""
+        """q_dependent (m) = matrix (m, n) @ q_independent + offset (m) [rad, m]: belts, linear differentials."""
         name = name or "~".join((*independent, *dependent))
         self.couplings.append(LinearCoupling(name, tuple(dependent), tuple(independent), matrix, offset))
 
@@ -195,6 +196,7 @@ class Builder:
         self.couplings.append(FunctionCoupling(name, tuple(dependent), tuple(independent), gamma))
 
     def mechanism(self) -> Mechanism:
+        """What was added, as a frozen and checked description."""
         return Mechanism(
             self.name, tuple(self.bodies), tuple(self.joints), tuple(self.loops), tuple(self.couplings),
             tuple(self.frames), tuple(self.independent), self.gravity, tuple(self.constrained),
@@ -203,4 +205,5 @@ class Builder:
         )  # fmt: skip
 
     def build(self, **options: Any) -> Robot:
+        """The robot; `options` are those of `kinloop.Robot`."""
         return self.mechanism().build(**options)

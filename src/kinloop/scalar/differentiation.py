@@ -76,7 +76,7 @@ def partials(s: Symbol) -> list[tuple[Symbol, Any]]:
 
 
 def jvp(outputs: Array, inputs: Vector, directions: Vector) -> Array:
-    """Derivative of `outputs` along one direction in input space (forward mode)."""
+    """Derivative (any shape) of `outputs` along one direction (n,) in input space (forward mode)."""
     tangent: dict[int, Any] = {x.index: d for x, d in zip(inputs, directions, strict=True)}
     for s in reachable(np.asarray(outputs, dtype=object).flat):
         if s.index in tangent or not any(a.index in tangent for a in s.args):
@@ -105,7 +105,7 @@ def jvp(outputs: Array, inputs: Vector, directions: Vector) -> Array:
 
 
 def vjp(outputs: Vector, inputs: Vector, weights: Vector) -> Array:
-    """Gradient of sum(weights * outputs) with respect to `inputs` (reverse mode).
+    """Gradient (n,) of sum(weights * outputs) (m,) with respect to `inputs` (n,) (reverse mode).
 
     Adjoints of nodes that only one branch of a choice needs mean nothing where the other one is taken (a slope may be
     infinite there); they become zero where they leave the branch.

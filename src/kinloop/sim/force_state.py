@@ -64,7 +64,7 @@ class ForceState:
 
     @property
     def v(self) -> Array:
-        """Velocities of the independent coordinates."""
+        """Velocities of the independent coordinates (nv) [rad/s, m/s]."""
         return self.qd[self._tree.independent_dofs]
 
     def pose(self, frame: str) -> Transform:

@@ -80,6 +80,7 @@ class Motor:
 
     @property
     def is_bounded(self) -> bool:
+        """Whether its force has a limit."""
         return bool(np.isfinite(self.most)) or self.winding is not None
 
     @property

@@ -72,7 +72,7 @@ class Rollout:
 
     @property
     def diverged(self) -> Array:
-        """Batch rows that did not go all the way."""
+        """Which batch rows (B,) did not go all the way."""
         return np.asarray(self.status != int(Status.RUNNING))
 
     def plot(self, *names: str, row: int = 0, path: str | Path | None = None) -> Any:
@@ -83,7 +83,7 @@ class Rollout:
         return plot_rollout(self, names, row, path)
 
     def arrays(self) -> dict[str, Array]:
-        """Everything as plain arrays; what is said in words is left out."""
+        """Everything as plain arrays (B, T, n) in SI units [m, rad, s]; what is said in words is left out."""
         flags = {name: getattr(self, name) for name in FLAGS}
         last = {f"final_{name}": getattr(self.final, name) for name in FINAL}
         return {"t": self.t, **self.records, **last, **flags, **{f"peak_{k}": x for k, x in self.peaks.items()}}

@@ -147,7 +147,7 @@ class Simulator(SimulatorDerivatives):
         self, q: ArrayLike | None = None, v: ArrayLike | None = None, t: ArrayLike = 0.0, qd: ArrayLike | None = None,
         act: ArrayLike | None = None,
     ) -> State:  # fmt: skip
-        """A batch of states from closed positions q and velocities v (zero if left out), or spanning qd.
+        """States from closed q (B, nq) [rad, m] and v (B, nv) [rad/s, m/s] (zero if left out), or spanning qd.
 
         `act` are the activations of the motors that have one. If left out they are zero, and motors with delays were
         told to stay where they are.
@@ -168,12 +168,12 @@ class Simulator(SimulatorDerivatives):
         return found
 
     def activations(self, state: State) -> Array:
-        """The activations (B, n) of the motors that have one, in the order of the controls: a view of the state's."""
+        """The activations (B, n) [1] of motors that have one, in the order of the controls: a view of the state's."""
         size = self._memory_size
         return self.fitting(state).memory[:, size - len(self.drive.states) :]
 
     def sensors(self, state: State, u: ArrayLike | None = None) -> dict[str, Array]:
-        """What the sensors of the model tell (B, n), by name.
+        """What the sensors of the model tell (B, n), by name, in SI units [m, rad, N, ...].
 
         Those of positions and velocities tell of the state; accelerations and forces are those of the step that leads
         on from it under the controls u.
@@ -199,7 +199,7 @@ class Simulator(SimulatorDerivatives):
         return {name: (sizes[given],) for name, given in OF_STEPS.items()}
 
     def keyframe(self, name: str) -> tuple[State, Array]:
-        """The state at a keyframe of the model file, loops closed, and what the file's motors are told there (nu,)."""
+        """The state at a keyframe of the file, loops closed, and what motors are told there (nu,) [N m, N, rad, m]."""
         start = at_keyframe(self.robot, self.drive, name)
         return self.state(start.q, act=start.activations), start.controls
 
@@ -260,7 +260,7 @@ class Simulator(SimulatorDerivatives):
         return Batch(state, engine or self.engine, self.dt, given)
 
     def step(self, state: State, u: ArrayLike | None = None) -> State:
-        """The state one dt later under controls u (nu,) or (B, nu)."""
+        """The state one dt [s] later under controls u (nu,) or (B, nu), in the motors' units [N m, rad, rad/s]."""
         single = self.engine.single
         if single is not None and state.h == self.dt and state.made_by is self.maker:
             one, h = self._one_step

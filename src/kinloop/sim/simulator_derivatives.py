@@ -51,7 +51,7 @@ class SimulatorDerivatives(ABC):
     def linearize(
         self, state: State, u: ArrayLike | None = None, *, threads: int | None = None, method: str | None = None
     ) -> Linearization:
-        """A = d next / d state (B, 2 nv, 2 nv) and B = d next / d u (B, 2 nv, nu) of one step of length dt.
+        """A = d next / d state (B, 2 nv, 2 nv) and B = d next / d u (B, 2 nv, nu) of one step of length dt [s].
 
         The map is (q, v), u -> (q', v'): what `sim.step(sim.state(q, v), u)` does from the (q, v) of the state, without
         what that remembers. Changes of q and q' are those of independent coordinates, q + dq = robot.integrate(q, dq),
@@ -98,7 +98,7 @@ class SimulatorDerivatives(ABC):
         threads: int | None = None,
         method: str | None = None,
     ) -> RolloutGradient:
-        """The cost of a rollout, and its gradient with respect to all controls, to (q0, v0), and to parameters.
+        """The cost of a rollout, and its gradient [cost / SI] along controls (T, nu), q0 and v0 (nv), and parameters.
 
         `cost(q, v, u, t)` is a number for every step, of the state before it and its control, `terminal(q, v)` one of
         the last state; both are written with NumPy or `kinloop.scalar`, for one state, and traced. Or `cost` is a

@@ -39,7 +39,7 @@ class Maker(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class State:
-    """A batch of states: positions q (B, nq) and velocities qd (B, n_spanning) of all joints, time t (B,).
+    """A batch of states: q (B, nq) [rad, m] and qd (B, n_spanning) [rad/s, m/s] of all joints, time t (B,) [s].
 
     `v` (B, nv) are the independent ones of the velocities. They are those that the integrator carries on: they fit the
     loops as well as a step is exact. `Rollout.qd` and `Rollout.v` are the nearest that fit the loops at q.
@@ -78,7 +78,7 @@ class State:
 
     @property
     def v(self) -> Array:
-        """Velocities of the robot's independent coordinates (B, nv)."""
+        """Velocities of the robot's independent coordinates (B, nv) [rad/s, m/s]."""
         if self.made_by is None:
             raise MethodError("this state is of no simulator's making; robot.independent(state.qd) gives its v")
         return self.qd[:, list(self.made_by.independent)]
@@ -89,7 +89,7 @@ class State:
         return np.asarray(self.status == RUNNING)
 
     def arrays(self) -> tuple[Array, ...]:
-        """Everything that is said per batch row: q, qd, t, status, memory, pace."""
+        """What is said per batch row, (B, n) each, in SI units [m, rad, s]: q, qd, t, status, memory, pace."""
         return self.q, self.qd, self.t, self.status, self.memory, self.pace
 
     def repeated(self, rows: int) -> State:

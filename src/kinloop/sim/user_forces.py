@@ -43,7 +43,8 @@ class Spring:
 
     With a `length` [m] it acts along the line between the points: stiffness (l - length) + damping dl/dt pulls them
     together. Without one it pulls the second point towards the first in all directions alike, and damps its motion as
-    the first body sees it. `at_first` and `at_second` [m] are places in the bodies or frames.
+    the first body sees it. `stiffness` [N/m], `damping` [N s/m]; `at_first` and `at_second` (3) [m] are places in the
+    bodies or frames.
     """
 
     first: str
@@ -68,7 +69,9 @@ class Spring:
 
 @dataclass(frozen=True)
 class Damper:
-    """A damper along the line between points of two bodies or frames: damping dl/dt pulls them together."""
+    """A damper along the line between points of two bodies or frames: damping [N s/m] dl/dt pulls them together.
+
+    `at_first` and `at_second` (3) [m] are places in the bodies or frames."""
 
     first: str
     second: str
@@ -129,7 +132,7 @@ class JointSpring:
 
 @dataclass(frozen=True)
 class ExternalForce:
-    """A wrench, moment then force [N m, N], at the origin of a body or frame: six numbers, or a function of them.
+    """A wrench (6), moment then force [N m, N], at the origin of a body or frame: numbers, or a function of them.
 
     The function takes a `ForceState` (time, positions, velocities, poses and twists of frames, controls `inputs`) and
     gives the six numbers. It is traced once: written with arrays, arithmetic and functions of `kinloop.scalar` (sin,

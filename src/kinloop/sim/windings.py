@@ -46,10 +46,12 @@ class Winding:
 
     @property
     def stall_force(self) -> float:
+        """The force at rest under full voltage [N m, N]."""
         return min(self.most, self.constant * self.voltage / self.resistance)
 
     @property
     def no_load_speed(self) -> float:
+        """The speed at which full voltage gives no force [rad/s, m/s]."""
         return self.voltage / self.constant
 
     def bounds(self, speed: Any) -> tuple[Any, Any]:

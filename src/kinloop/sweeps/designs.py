@@ -29,7 +29,7 @@ class Range:
             raise MethodError(f"a range with log=True begins above zero, received {self.low:g}")
 
     def at(self, part: Array) -> Array:
-        """The values at parts of the way from `low` to `high`."""
+        """The values (n) at parts (n) [1] of the way from `low` to `high`."""
         if not self.log:
             return np.minimum(self.low + part * (self.high - self.low), self.high)
         return np.clip(np.exp(math.log(self.low) + part * math.log(self.high / self.low)), self.low, self.high)
@@ -37,7 +37,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Design:
-    """Points of parameters: a column of values for every name, all of the same length."""
+    """Points of parameters: a column of values (points) for every name, all of the same length."""
 
     columns: Mapping[str, Sequence[Any] | Array]
 
@@ -51,6 +51,7 @@ class Design:
 
     @property
     def names(self) -> list[str]:
+        """Names of the parameters."""
         return list(self.columns)
 
     def point(self, index: int) -> dict[str, Any]:

@@ -154,7 +154,7 @@ class SweepResult:
         return found.get(VALUE) if self.values.single else found
 
     def table(self) -> dict[str, Array]:
-        """All columns by name: the number of the point, its parameters, its results; a line per point."""
+        """All columns (points, ...) by name: the number of the point, its parameters, its results; a line per point."""
         own = {name: _column(name, x) for name, x in self.design.columns.items()}
         found = self.values.columns()
         if clash := ({POINT, *own} & set(found)) or ({POINT} & set(own)):

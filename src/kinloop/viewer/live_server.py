@@ -32,7 +32,7 @@ RATE = 50.0
 
 
 class Viewer:
-    """A live view of a robot: `update(q)` moves it, `play(times, Q)` shows a motion, `stop()` ends it."""
+    """A live view of a robot: `update(q)` (nq) [rad, m] moves it, `play(times, Q)` shows a motion, `stop()` ends it."""
 
     def __init__(
         self,
@@ -123,12 +123,12 @@ class Viewer:
             draw_ground(self.server.scene, self.ground, low, high, self.scene.look.size)
 
     def update(self, q: ArrayLike) -> None:
-        """Show the configuration q; loops that stand open in it are closed first."""
+        """Show the configuration q (nq) [rad, m]; loops that stand open in it are closed first."""
         self.coordinates.restart(self.robot.close(q))
         self._refresh()
 
     def play(self, times: ArrayLike, Q: ArrayLike, speed: float = 1.0) -> None:
-        """Show a motion Q (N, nq) at its own pace, or `speed` times as fast."""
+        """Show a motion Q (N, nq) [rad, m] at the times (N,) [s], or `speed` times as fast."""
         times, Q = np.asarray(times, dtype=float), np.atleast_2d(checked("Q", Q, self.robot.nq))
         R, p = self.scene.poses(Q)
         self._follow(R, p)
@@ -186,7 +186,7 @@ def show(
     ground: Ground | float | None = None,
     show: Collection[str] = (),
 ) -> Viewer:
-    """Open a live view of a robot at q (its neutral configuration if left out) on a ground; see `Viewer.url`.
+    """Open a live view of a robot at q (nq) [rad, m] (neutral if left out) on a ground; see `Viewer.url`.
 
     `show` names what is shown besides the robot at first: frames, inertias, center_of_mass, contacts, labels.
     """

@@ -35,7 +35,8 @@ Controls = ArrayLike | Callable[[Any, State], ArrayLike] | None
 class LiveSimulation:
     """A simulation that a browser shows while it runs; a body is dragged by pulling at it with the left mouse button.
 
-    `advance(seconds)` brings it forward and draws it, `run(seconds)` does so at its own pace, `stop()` ends it.
+    From q (nq) [rad, m] and v (nv) [rad/s, m/s]. `advance(seconds)` brings it forward and draws it, `run(seconds)` does
+    so at its own pace, `stop()` ends it.
     """
 
     def __init__(self, sim: Simulator, q: ArrayLike | None, v: ArrayLike | None, controls: Controls, port: int) -> None:
@@ -155,7 +156,7 @@ def simulate(
     *,
     port: int = 8080,
 ) -> LiveSimulation:
-    """Open a live view of a simulation that begins at (q0, v0); `run()` lets it go on, `url` says where to look.
+    """Open a live view of a simulation from q0 (nq) [rad, m], v0 (nv) [rad/s, m/s]; `run()` lets it go on at `url`.
 
     `controls` are held (nu,), or a function (t, state) -> (nu,) that is asked before every step.
     """

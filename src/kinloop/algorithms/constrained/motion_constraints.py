@@ -50,12 +50,12 @@ class MotionConstraint:
 
     @property
     def selection(self) -> Array:
-        """K (r, 6): which combinations of the frame's spatial acceleration the rows read."""
+        """K (r, 6): which combinations of the frame's spatial acceleration [rad/s^2, m/s^2] the rows read."""
         raise NotImplementedError
 
     @property
     def wanted(self) -> Array | None:
-        """What the rows are to become (r,); None is zero."""
+        """What the rows are to become (r,) [rad/s^2, m/s^2]; None is zero."""
         raise NotImplementedError
 
     @property
@@ -70,6 +70,7 @@ class MotionConstraint:
 
     @property
     def name(self) -> str:
+        """How messages name it."""
         ends = f"{self.frame!r}" if self.other is None else f"{self.frame!r}, {self.other!r}"
         return f"{type(self).__name__}({ends})"
 
@@ -85,12 +86,12 @@ class MotionConstraint:
         return (type(self).__name__, self.frame, self.other, self.size, options, arrays)
 
     def numbers(self) -> Array:
-        """The free entries, in order."""
+        """The free entries (n), in order [m/s^2, rad/s^2, m]."""
         parts = [a[free] for _, a, free in self._given()]
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def with_numbers(self, x: Array) -> MotionConstraint:
-        """The same constraint with other numbers, or symbols, in place of its own."""
+        """The same constraint with other numbers (n) [m/s^2, rad/s^2, m], or symbols, in place of its own."""
         out = replace(self)
         start = 0
         for f, a, free in self._given():
@@ -112,7 +113,7 @@ def _check(c: MotionConstraint, shapes: dict[str, tuple[int, ...]]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Point(MotionConstraint):
-    """The origin of a frame does not accelerate: 3 rows, in the frame's axes."""
+    """The origin of a frame accelerates by `acceleration` (3) [m/s^2], zero by default: rows in the frame's axes."""
 
     acceleration: ArrayLike | None = None
     at: ArrayLike | None = None
@@ -137,7 +138,7 @@ class Point(MotionConstraint):
 
 @dataclass(frozen=True, eq=False)
 class Weld(MotionConstraint):
-    """A frame keeps its pose: 6 rows, angular first, in the frame's axes."""
+    """A frame keeps its pose, or accelerates by (6) [rad/s^2, m/s^2]: rows angular first, in the frame's axes."""
 
     acceleration: ArrayLike | None = None
     at: ArrayLike | None = None
@@ -162,7 +163,7 @@ class Weld(MotionConstraint):
 
 @dataclass(frozen=True, eq=False, init=False)
 class Rows(MotionConstraint):
-    """K a = k on the spatial acceleration of a frame, in its own axes: K (r, 6), k (r,), zero by default."""
+    """K a = k for a frame's spatial acceleration in its axes: K (r, 6), k (r,) [rad/s^2, m/s^2], zero if left out."""
 
     K: Array = field(default_factory=lambda: np.zeros((0, 6)))
     k: Array | None = None

@@ -63,23 +63,23 @@ class Task:
         return 3
 
     def flat_target(self, top: Topology, target: ArrayLike) -> Array:
-        """A target as users give it, (..., size) numbers; an error where it is none."""
+        """A target as users give it, (..., size) numbers [m, rad]; an error where it is none."""
         return checked(f"target of {self.label}", target, self.target_size(top))
 
     def error(self, at: WorldMotion, target: Array) -> Array:
-        """e: how far the target is away."""
+        """e (rows) [m, rad]: how far the target is away."""
         raise NotImplementedError
 
     def jacobian(self, at: WorldMotion, target: Array) -> Array:
-        """J (rows, nv)."""
+        """J (rows, nv) [1, m]: -de/dt is J v for a target at rest."""
         raise NotImplementedError
 
     def row_weights(self, rows: int) -> Array:
-        """The weight of every row."""
+        """The weight of every row (rows) [1]."""
         return np.full(rows, self.weight)
 
     def bias(self, at: WorldMotion, target: Array) -> Array:
-        """dJ/dt v for a target at rest, here from the graph's own derivative of J v."""
+        """dJ/dt v (rows) [m/s^2, rad/s^2] for a target at rest, here from the graph's own derivative of J v."""
         tree = at.tree
         assert at.v is not None, "biases are of motions"
         if not sc.is_symbolic(at.q, at.v):

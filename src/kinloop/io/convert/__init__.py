@@ -39,7 +39,7 @@ def to_mujoco(
 def to_mujoco(
     robot: AnyRobot, model: MjModel, q: ArrayLike, v: ArrayLike | None = None, tau: ArrayLike | None = None
 ) -> Array | tuple[Array, ...]:
-    """MuJoCo's qpos, qvel and generalized force (as `qfrc_applied`) of a state of the robot."""
+    """MuJoCo's qpos, qvel, `qfrc_applied` [N m, N] of q (nq) [rad, m], v (nv) [rad/s, m/s] and tau (nv)."""
     return mujoco_map(robot, model).to(np.array(model.qpos0), q, v, tau)
 
 
@@ -52,12 +52,12 @@ def from_mujoco(
 def from_mujoco(
     robot: AnyRobot, model: MjModel, qpos: ArrayLike, qvel: ArrayLike | None = None, qfrc: ArrayLike | None = None
 ) -> Array | tuple[Array, ...]:
-    """The robot's q, v and tau of MuJoCo's qpos, qvel and generalized force."""
+    """The robot's q (nq) [rad, m], v (nv) [rad/s, m/s], tau (nv) [N m, N] of MuJoCo's qpos, qvel, generalized force."""
     return mujoco_map(robot, model).back(qpos, qvel, qfrc)
 
 
 def acceleration_from_mujoco(robot: AnyRobot, model: MjModel, q: ArrayLike, v: ArrayLike, qacc: ArrayLike) -> Array:
-    """The robot's acceleration a at its state (q, v), of MuJoCo's qacc there."""
+    """The robot's a (nv) [rad/s^2, m/s^2] at its state q (nq), v (nv), of MuJoCo's qacc there."""
     return mujoco_map(robot, model).acceleration_back(q, v, qacc)
 
 
@@ -70,7 +70,7 @@ def to_pinocchio(
 def to_pinocchio(
     robot: AnyRobot, model: PinocchioModel, q: ArrayLike, v: ArrayLike | None = None, tau: ArrayLike | None = None
 ) -> Array | tuple[Array, ...]:
-    """Pinocchio's q, v and tau of a state of the robot."""
+    """Pinocchio's q [rad, m], v [rad/s, m/s] and tau [N m, N] of the robot's q (nq), v (nv), tau (nv)."""
     import pinocchio
 
     return pinocchio_map(robot, model).to(pinocchio.neutral(model), q, v, tau)
@@ -85,12 +85,12 @@ def from_pinocchio(
 def from_pinocchio(
     robot: AnyRobot, model: PinocchioModel, q: ArrayLike, v: ArrayLike | None = None, tau: ArrayLike | None = None
 ) -> Array | tuple[Array, ...]:
-    """The robot's q, v and tau of Pinocchio's."""
+    """The robot's q (nq) [rad, m], v (nv) [rad/s, m/s] and tau (nv) [N m, N] of Pinocchio's."""
     return pinocchio_map(robot, model).back(q, v, tau)
 
 
 def acceleration_from_pinocchio(
     robot: AnyRobot, model: PinocchioModel, q: ArrayLike, v: ArrayLike, a: ArrayLike
 ) -> Array:
-    """The robot's acceleration at its state (q, v), of Pinocchio's there."""
+    """The robot's a (nv) [rad/s^2, m/s^2] at its state q (nq), v (nv), of Pinocchio's there."""
     return pinocchio_map(robot, model).acceleration_back(q, v, a)

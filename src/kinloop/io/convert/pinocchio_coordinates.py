@@ -35,7 +35,7 @@ def pinocchio_map(robot: AnyRobot, model: PinocchioModel) -> CoordinateMap:
 
 
 def pinocchio_order(robot: AnyRobot, model: PinocchioModel) -> tuple[Array, Array]:
-    """Index arrays (i, j) with Pinocchio's q = q[i] and Pinocchio's velocity = (G v)[j].
+    """Index arrays i (nq) and j (n_spanning) with Pinocchio's q = q[i] and its velocity = (G v)[j].
 
     For models whose coordinates differ from ours in order only. A mimic joint has none of its own in Pinocchio.
     """

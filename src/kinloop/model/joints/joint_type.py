@@ -96,15 +96,17 @@ class JointType:
 
     @property
     def name(self) -> str:
+        """As builders and files call it."""
         return type(self).__name__.lower()
 
     # --- how the child moves
 
     def neutral(self) -> Array:
+        """The position (nq,) [rad, m] at which the child is where the joint is placed."""
         return np.zeros(self.nq)
 
     def random(self, rng: np.random.Generator) -> Array:
-        """A position well spread over what the joint can do: uniform over `spread`, unless a type says otherwise."""
+        """A position (nq,) [rad, m] well spread over what the joint can do: uniform over `spread`, by default."""
         low, high = np.reshape(self.spread(), (self.nq, 2)).T
         return rng.uniform(low, high)
 
@@ -113,39 +115,42 @@ class JointType:
         return [(-np.pi, np.pi)] * self.nq
 
     def pose(self, q: Array) -> Transform:
+        """The pose of the child in the joint's placement at q (nq,) [rad, m]."""
         raise NotImplementedError
 
     def columns(self, q: Array) -> Array:
+        """Motion of the child (6, nv) [1, m] per unit velocity, about its origin in the placement's axes."""
         raise NotImplementedError
 
     def columns_bias(self, q: Array, qd: Array) -> Array:
-        """Rate of `columns(q) @ qd` at constant `qd`, in the placement's axes."""
+        """Rate (6,) [rad/s^2, m/s^2] of `columns(q) @ qd` at constant `qd`, in the placement's axes."""
         return np.zeros(6)
 
     def subspace(self, q: Array) -> Array:
-        """`S`: motion of the child per unit velocity, in the child's frame."""
+        """`S` (6, nv) [1, m]: motion of the child per unit velocity, in the child's frame."""
         R, columns = self.pose(q).R, self.columns(q)
         return np.concatenate([R.T @ columns[:3], R.T @ columns[3:]])
 
     def subspace_bias(self, q: Array, qd: Array) -> Array:
-        """`(dS/dt) qd`, components in the child's frame."""
+        """`(dS/dt) qd` (6,) [rad/s^2, m/s^2], components in the child's frame."""
         return np.zeros(6)
 
     def rate(self, q: Array, qd: Array) -> Array:
-        """dq/dt for the velocity `qd`."""
+        """dq/dt (nq,) for the velocity `qd` (nv,) [rad/s, m/s]."""
         return qd
 
     def integrate(self, q: Array, step: Array) -> Array:
-        """The position reached from `q` by the constant velocity `step` in unit time."""
+        """The position (nq,) [rad, m] reached from `q` by the constant velocity `step` (nv,) in unit time."""
         out: Array = q + step
         return out
 
     def difference(self, q0: Array, q1: Array) -> Array:
-        """The step that leads from `q0` to `q1`; inverse of `integrate`."""
+        """The step (nv,) [rad, m] that leads from `q0` to `q1` (nq,); inverse of `integrate`."""
         out: Array = q1 - q0
         return out
 
     def normalized(self, q: Array) -> Array:
+        """The position (nq,) [rad, m] with quaternions brought to unit length."""
         return q
 
     # --- how it closes a loop
@@ -179,7 +184,7 @@ class JointType:
         return [not np.any(turn) for turn in self.columns(self.neutral())[:3].T]
 
     def turning_axes(self) -> list[Array]:
-        """The directions about which the coordinates turn the child, at the neutral position."""
+        """Directions, unit vectors (3,) [1], about which the coordinates turn the child, at the neutral position."""
         return [turn for turn in self.columns(self.neutral())[:3].T if np.any(turn)]
 
 

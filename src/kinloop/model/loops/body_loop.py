@@ -68,12 +68,12 @@ class BodyLoop(Loop):
         return tuple(writer.units)
 
     def row_sizes(self, norms: Array) -> Array:
-        """Shifts count in units of the longest lever of the loop, turns in radians."""
+        """Shifts count in units of the loop's longest lever, turns in radians: sizes (rows) [m, rad]."""
         shifts = np.array([unit is RowUnit.SHIFT for unit in self.row_units], dtype=bool)
         return np.where(shifts, np.max(norms[shifts], initial=0.0), 1.0)
 
     def openness(self, phi: Array) -> str:
-        """By how much its points or its axes miss each other, by the worst of its residuals."""
+        """By how much its points or its axes miss each other, by the worst of its residuals phi (rows) [m, rad]."""
         worst = int(np.argmax(np.where(np.isnan(phi), np.inf, np.abs(phi)))) if len(phi) else 0
         size, shift = abs(float(phi[worst])) if len(phi) else 0.0, RowUnit.SHIFT in self.row_units[worst : worst + 1]
         return f"open by {size:.3g} {'m between its points' if shift else 'rad between its axes'}"

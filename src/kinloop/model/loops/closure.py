@@ -58,10 +58,10 @@ class LoopClosure(ABC):
 
     @abstractmethod
     def rows(self, top: Topology, q: Array, qd: Array | None = None) -> LoopRows:
-        """phi, K and k at position q and spanning velocity qd (None: at rest), of numbers or symbols."""
+        """phi (rows) [m, rad], K (rows, dofs), k (rows) at q (nq) and qd (None: at rest), of numbers or symbols."""
 
     def row_sizes(self, norms: Array) -> Array:
-        """The size each row counts as, so that rows of different kinds compare.
+        """The size (rows) [m, rad, 1] each row counts as, so that rows of different kinds compare.
 
         `norms` are the largest norms of its rows of K over sample configurations. A row counts as large as that,
         unless its kind knows better.
@@ -69,7 +69,7 @@ class LoopClosure(ABC):
         return norms
 
     def row_scales(self, norms: Array) -> Array:
-        """What each row could be, to judge whether it is zero but for rounding: `row_sizes`, 1 where that is nothing.
+        """What each row (rows) [m, rad, 1] could be, to judge what is rounding: `row_sizes`, 1 where that is nothing.
 
         Loops are closed to tolerances in metres and radians, so that a row below `NOTHING` of these is rounding.
         """
@@ -77,7 +77,7 @@ class LoopClosure(ABC):
         return np.where(sizes > 0.0, sizes, 1.0)
 
     def openness(self, phi: Array) -> str:
-        """How far it stands open, in words, by the worst of its residuals."""
+        """How far it stands open, in words, by the worst of its residuals phi (rows) [m, rad]."""
         return f"open by {np.max(np.abs(phi), initial=0.0):.3g} (m or rad, as its joints move)"
 
     def explicit_joints(self) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ class LoopClosure(ABC):
 
     @property
     def ratios(self) -> Array | None:
-        """A matrix (rows, last columns of K) that `kinloop.model.parameters` may leave open; None without one."""
+        """The last columns of K (rows, n) [1, rad/m, m/rad] that parameters may leave open; None without them."""
         return None
 
     # --- the two bodies it joins
@@ -101,7 +101,7 @@ class LoopClosure(ABC):
         return self.ends is not None and body in self.ends
 
     def wrench_basis(self, top: Topology, q: Array) -> Array | None:
-        """The wrench on the successor (6, rows) per unit of each row's multiplier; None where it joins joints only.
+        """Wrenches on the successor (6, rows) [m, 1] per unit of each row's multiplier; None where it joins joints.
 
         About the origin and in the axes of the ends' nearest common ancestor; the predecessor feels the opposite.
         """

@@ -30,10 +30,10 @@ class Coupling(LoopClosure):
 
     @abstractmethod
     def explicit(self, top: Topology, q: Array, qd: Array | None = None) -> tuple[Any, Any, Any]:
-        """(gamma, G, g): q_dep = gamma, qd_dep = G qd_ind, qdd_dep = G qdd_ind + g."""
+        """gamma (m) [rad, m], G (m, n), g (m): q_dep = gamma, qd_dep = G qd_ind, qdd_dep = G qdd_ind + g."""
 
     def independent_motion(self, top: Topology, q: Array, qd: Array | None) -> tuple[Array, Array]:
-        """Positions and velocities of the independent joints; `qd=None` is at rest."""
+        """Positions (n) [rad, m] and velocities (n) [rad/s, m/s] of the independent joints; `qd=None` is at rest."""
         positions, dofs = top.places(self.independent)
         return q[positions], np.zeros(len(dofs)) if qd is None else qd[dofs]
 
@@ -41,7 +41,7 @@ class Coupling(LoopClosure):
         return [top.joint_index[name] for name in (*self.dependent, *self.independent)]
 
     def rows(self, top: Topology, q: Array, qd: Array | None = None) -> LoopRows:
-        """q_dep - gamma(q_ind) = 0, K = [1, -G], k = g."""
+        """phi = q_dep - gamma(q_ind) (m) [rad, m], K = [1, -G] (m, m + n), k = g (m)."""
         gamma, G, g = self.explicit(top, q, qd)
         positions, dofs = top.places(self.dependent)
         _, others = top.places(self.independent)

@@ -24,7 +24,7 @@ RIM = 6
 
 @dataclass(frozen=True)
 class ContactPoint:
-    """A sphere of `radius` [m] at the position `at` of a body or frame; radius 0 is a point."""
+    """A sphere of `radius` [m] at the position `at` (3) [m] of a body or frame; radius 0 is a point."""
 
     frame: str
     at: ArrayLike = (0.0, 0.0, 0.0)
@@ -72,7 +72,7 @@ class Candidate:
 
 
 def box_corners(frame: str, size: ArrayLike, at: ArrayLike = (0.0, 0.0, 0.0)) -> list[ContactPoint]:
-    """The eight corners of a box with full lengths `size` centred at `at` of a body or frame."""
+    """The eight corners of a box with full lengths `size` (3) [m] centred at `at` (3) [m] of a body or frame."""
     for length in np.ravel(np.asarray(size, dtype=float)):
         checked_number(f"size of the box on {frame!r}", length, "not be negative", 0.0)
     half, centre = 0.5 * np.asarray(size, dtype=float), np.asarray(at, dtype=float)
@@ -81,7 +81,7 @@ def box_corners(frame: str, size: ArrayLike, at: ArrayLike = (0.0, 0.0, 0.0)) ->
 
 
 def capsule_ends(frame: str, radius: float, length: float, at: ArrayLike = (0.0, 0.0, 0.0)) -> list[ContactPoint]:
-    """The two end spheres of a capsule along z of a body or frame."""
+    """The two end spheres of a capsule of `radius` and `length` [m] along z, at `at` (3) [m] of a body or frame."""
     checked_number(f"length of the capsule on {frame!r}", length, "not be negative", 0.0)
     centre = np.asarray(at, dtype=float)
     return [

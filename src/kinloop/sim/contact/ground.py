@@ -39,16 +39,16 @@ class Ground(Protocol):
         """What kernels depend on."""
 
     def surface(self, x: Array) -> tuple[Any, Array]:
-        """Distance of a point x from the surface, and the axes (normal, tangent, tangent) there as columns.
+        """Distance [m] of a point x (3) from the surface; axes (3, 3) there as columns: normal, tangent, tangent.
 
         On numbers or symbols; in the world.
         """
 
     def heights(self, x: ArrayLike, y: ArrayLike) -> Array:
-        """Heights z of the surface at arrays of positions x and y [m]."""
+        """Heights z (n) of the surface at arrays of positions x and y [m], of any shape."""
 
     def normals(self, x: ArrayLike, y: ArrayLike) -> Array:
-        """Unit normals (..., 3) at arrays of positions x and y."""
+        """Unit normals (..., 3) at arrays of positions x and y [m]."""
 
 
 def _checked(friction: float, restitution: float) -> None:
@@ -72,16 +72,17 @@ class Plane:
 
     @property
     def key(self) -> tuple[Any, ...]:
+        """What kernels depend on."""
         return "plane", self.friction, self.restitution, *self.normal, self.height
 
     def surface(self, x: Array) -> tuple[Any, Array]:
-        """Distance of a point x from the surface, and the axes (normal, tangent, tangent) there as columns."""
+        """Distance [m] of a point x (3) from the surface; axes (3, 3) there as columns: normal, tangent, tangent."""
         n = np.array(self.normal)
         t1, t2 = perpendicular(n)
         return n @ x - self.height, np.stack([n, t1, t2], axis=1)
 
     def heights(self, x: ArrayLike, y: ArrayLike) -> Array:
-        """Heights z of the surface at arrays of positions x and y [m]."""
+        """Heights z (n) of the surface at arrays of positions x and y [m], of any shape."""
         a, b, c = self.normal
         if abs(c) < UPRIGHT:
             raise MethodError(f"a plane with the normal {self.normal} is upright; it has no heights over x and y")
@@ -89,7 +90,7 @@ class Plane:
         return z
 
     def normals(self, x: ArrayLike, y: ArrayLike) -> Array:
-        """Unit normals (..., 3) at arrays of positions x and y."""
+        """Unit normals (..., 3) at arrays of positions x and y [m]."""
         return np.broadcast_to(self.normal, (*np.broadcast_shapes(np.shape(x), np.shape(y)), 3))
 
 
@@ -124,7 +125,7 @@ class HeightField:
     def table(
         x: ArrayLike, y: ArrayLike, heights: ArrayLike, friction: float = 0.8, restitution: float = 0.0
     ) -> HeightField:
-        """Bilinear between the heights (len(x), len(y)) at evenly spaced x and y; level beyond them.
+        """Bilinear between the heights (len(x), len(y)) [m] at evenly spaced x and y [m]; level beyond them.
 
         Every point of contact costs about 2 len(x) len(y) operations: meant for tables up to some 20 by 20.
         """
@@ -144,11 +145,12 @@ class HeightField:
 
     @property
     def key(self) -> tuple[Any, ...]:
+        """What kernels depend on."""
         own = (self.numbers,) if self.numbers else ()
         return "heights", self.friction, self.restitution, function_digest(self._function), *own
 
     def surface(self, x: Array) -> tuple[Any, Array]:
-        """Distance of a point x from the surface, and the axes (normal, tangent, tangent) there as columns."""
+        """Distance [m] of a point x (3) from the surface; axes (3, 3) there as columns: normal, tangent, tangent."""
         h, slope = self._function(x[:2], self._values)
         a, b = slope
         n = np.array([-a, -b, 1.0]) / sc.sqrt(1.0 + a * a + b * b)
@@ -160,11 +162,11 @@ class HeightField:
         return [x for _, x in self.numbers]
 
     def heights(self, x: ArrayLike, y: ArrayLike) -> Array:
-        """Heights z of the surface at arrays of positions x and y [m]."""
+        """Heights z (n) of the surface at arrays of positions x and y [m], of any shape."""
         return self._batch(x, y)[..., 0]
 
     def normals(self, x: ArrayLike, y: ArrayLike) -> Array:
-        """Unit normals (..., 3) at arrays of positions x and y."""
+        """Unit normals (..., 3) at arrays of positions x and y [m]."""
         h = self._batch(x, y)
         n = np.stack([-h[..., 1], -h[..., 2], np.ones(h.shape[:-1])], axis=-1)
         unit: Array = n / np.linalg.norm(n, axis=-1, keepdims=True)

@@ -41,7 +41,7 @@ Terminal = Callable[[Array, Array], Any]
 
 
 class CostSlopes(NamedTuple):
-    """A cost by its own gradients: along q and v (T + 1, nv) and along u (T, nu), or for batch rows (B, ...).
+    """A cost by its gradients [cost / SI]: along q and v (T + 1, nv) and along u (T, nu), or for batch rows (B, ...).
 
     Those along q are along independent coordinates; the last of q and v belong to the end of the rollout.
     """
