@@ -50,6 +50,13 @@ def test_a_plane_lies_where_contact_has_it(normal):
     assert np.linalg.norm(np.array(named["position"]) - 0.5 * (LOW + HIGH)) < 5
 
 
+def test_only_ground_with_shadows_has_a_layer_for_them():
+    paper = Paper()
+    for shadows in (True, False):
+        draw_ground(paper, Plane(), LOW, HIGH, SIZE, shadows)
+        assert (paper.drawn["/ground"][2]["shadow_opacity"] > 0.0) is shadows
+
+
 def test_level_ground_has_its_lines_at_round_coordinates():
     paper = Paper()
     draw_ground(paper, as_ground(None, 0.7), LOW + 100.3, HIGH + 100.3, SIZE)

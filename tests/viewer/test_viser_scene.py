@@ -9,6 +9,7 @@ from kinloop.errors import MethodError
 from kinloop.model import Geometry
 from kinloop.spatial.rotation import quaternion_rotation
 from kinloop.viewer.body_shapes import Shape
+from kinloop.viewer.solids import tapered
 from kinloop.viewer.viser_scene import PARTS, Scene, draw, put
 from kinloop.viewer.viser_server import running_server
 
@@ -51,6 +52,13 @@ def test_nodes_move_with_the_bodies_and_arrows_with_the_forces():
         assert not scene.nodes["/forces"].visible, "too weak to be drawn"
         scene.push(points, np.zeros((1, 3)))
         assert not scene.nodes["/forces"].visible
+
+
+@pytest.mark.parametrize("is_geometry, side", [(True, "double"), (False, "front")])
+def test_only_meshes_of_files_are_drawn_from_both_sides(is_geometry, side):
+    paper = Paper()
+    draw(paper, "link", Shape("link", "mesh", (1.0, 1.0, 1.0), mesh=tapered(0.1, 0.1, 1.0), is_geometry=is_geometry))
+    assert paper.drawn["link"][2]["side"] == side
 
 
 def test_a_capsule_is_as_thick_and_as_long_as_it_says():

@@ -32,7 +32,7 @@ def set_up_view(server: Any, low: Array, high: Array, ground: Ground, size: floa
     scene = server.scene
     scene.set_up_direction("+z")
     scene.world_axes.visible = False
-    draw_ground(scene, ground, low, high, size)
+    draw_ground(scene, ground, low, high, size, shadows)
     span = float(np.linalg.norm(high - low))
     # lamps instead of an environment map: that one takes software renderers half a minute
     scene.configure_default_lights(True, cast_shadow=shadows)

@@ -18,6 +18,9 @@ from kinloop.viewer.poses import quaternions
 VERTICES = 30_000
 """Vertices of a mesh, at most about so many."""
 
+SHADE = 0.35
+"""How dark shadows are on a plane. Without shadows it is 0: a layer that catches them is drawn all over the picture."""
+
 SOIL, CELL, SECTION = (196, 202, 210), (160, 168, 180), (116, 127, 144)
 
 
@@ -43,10 +46,10 @@ def _plane_at(placement: Transform) -> Plane:
     return Plane(normal=tuple(n.tolist()), height=float(n @ placement.p))
 
 
-def draw_ground(api: Any, ground: Ground, low: Array, high: Array, size: float) -> None:
+def draw_ground(api: Any, ground: Ground, low: Array, high: Array, size: float, shadows: bool = False) -> None:
     """Draw the ground of a robot `size` metres large that moves between two corners, as node `/ground`."""
     if isinstance(ground, Plane):
-        _draw_plane(api, ground, low, high)
+        _draw_plane(api, ground, low, high, shadows)
     else:
         _draw_field(api, ground, low, high, size)
 
@@ -78,14 +81,14 @@ def plane_pose(plane: Plane, near: Array, step: float) -> tuple[Array, Array]:
     return R, R @ np.array([*(step * np.round(along[:2] / step)), plane.height])
 
 
-def _draw_plane(api: Any, plane: Plane, low: Array, high: Array) -> None:
+def _draw_plane(api: Any, plane: Plane, low: Array, high: Array, shadows: bool) -> None:
     span = float(np.linalg.norm(high - low))
     cell = round_step(span / 8)
     R, p = plane_pose(plane, 0.5 * (low + high), 5 * cell)
     api.add_grid(
         "/ground", width=400 * cell, height=400 * cell, cell_size=cell, section_size=5 * cell,
         position=tuple(p - 1e-4 * span * R[:, 2]), wxyz=tuple(quaternions(R)),
-        plane_color=(236, 239, 243), plane_opacity=1.0, shadow_opacity=0.35,
+        plane_color=(236, 239, 243), plane_opacity=1.0, shadow_opacity=SHADE if shadows else 0.0,
         cell_color=(206, 212, 220), section_color=(168, 177, 190), fade_distance=12 * span, fade_strength=1.5,
     )  # fmt: skip
 

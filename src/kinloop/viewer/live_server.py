@@ -74,9 +74,7 @@ class Viewer:
         gui.add_button("random").on_click(lambda _: self.update(c.shuffled()))
         self.toggles = show_toggles(gui, self.scene, [p for p in PARTS if p != "forces"], self._refresh)
         self.shadows = gui.add_checkbox("shadows", initial_value=False)
-        self.shadows.on_update(
-            lambda _: self.server.scene.configure_default_lights(True, cast_shadow=self.shadows.value)
-        )
+        self.shadows.on_update(lambda _: self._shade())
         self.sliders = []
         with gui.add_folder("independent coordinates"):
             for k, name in enumerate(c.labels):
@@ -120,7 +118,15 @@ class Viewer:
         low, high = bounding_box(self.scene.look, R, p)
         if not covers(self.ground, self.area, low, high):
             self.area = low, high
-            draw_ground(self.server.scene, self.ground, low, high, self.scene.look.size)
+            self._draw_ground()
+
+    def _draw_ground(self) -> None:
+        draw_ground(self.server.scene, self.ground, *self.area, self.scene.look.size, self.shadows.value)
+
+    def _shade(self) -> None:
+        """Cast shadows or none, as the panel says."""
+        self.server.scene.configure_default_lights(True, cast_shadow=self.shadows.value)
+        self._draw_ground()
 
     def update(self, q: ArrayLike) -> None:
         """Show the configuration q (nq) [rad, m]; loops that stand open in it are closed first."""

@@ -7,10 +7,10 @@ import numpy as np
 from kinloop.meshes.mesh_files import Mesh
 from kinloop.scalar import Array
 
-AROUND = 20
+AROUND = 16
 """Corners of a ring."""
 
-CAP = 5
+CAP = 4
 """Rings of a round end."""
 
 EDGE = 0.22
@@ -35,7 +35,7 @@ def revolved(radius: Array, z: Array) -> Mesh:
 
 def rounded_box(lengths: Array) -> Mesh:
     """A box of these lengths about the origin, with round edges."""
-    up, turn = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 17), np.arange(32) * (2 * np.pi / 32) + np.pi / 32
+    up, turn = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 13), np.arange(24) * (2 * np.pi / 24) + np.pi / 24
     flat, tall = _power(np.cos(up)), _power(np.sin(up))
     x, y = np.outer(flat, _power(np.cos(turn))), np.outer(flat, _power(np.sin(turn)))
     vertices = np.stack([x, y, np.broadcast_to(tall[:, None], x.shape)], axis=-1)

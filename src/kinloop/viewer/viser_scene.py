@@ -18,6 +18,9 @@ from kinloop.viewer.robot_look import FORCE, MASS, Look, bar_ends, look
 LEAST_FORCE = 1e-3
 """Forces below this part of the robot's weight are not drawn."""
 
+SIDES = 16
+"""Corners of round bars: with more, browsers without a graphics card draw fewer frames."""
+
 PARTS = ("frames", "inertias", "center_of_mass", "contacts", "forces", "labels")
 """What may be shown or hidden."""
 
@@ -69,7 +72,7 @@ class Scene:
         q = self.robot.neutral()
         a, b = bar_ends(self.look, q, *self.poses(q))[k]
         length = float(np.linalg.norm(b - a))
-        node = self.api.add_cylinder(name, radius=bar.radius, height=length, color=bar.color, radial_segments=16)
+        node = self.api.add_cylinder(name, radius=bar.radius, height=length, color=bar.color, radial_segments=SIDES)
         self.nodes[name] = node
         return node
 
@@ -183,12 +186,14 @@ def draw(api: Any, name: str, s: Shape) -> Any:
         case "box":
             return api.add_box(name, dimensions=s.size, **style, **where)
         case "sphere":
-            return api.add_icosphere(name, radius=s.size[0], **style, **where)
+            return api.add_icosphere(name, radius=s.size[0], subdivisions=2, **style, **where)
         case "ellipsoid":
             return api.add_icosphere(name, radius=1.0, scale=s.size, **style, **where)
         case "cylinder":
-            return api.add_cylinder(name, radius=s.size[0], height=s.size[1], radial_segments=24, **style, **where)
+            return api.add_cylinder(name, radius=s.size[0], height=s.size[1], radial_segments=SIDES, **style, **where)
     found = capsule(s.size[0], s.size[1]) if s.kind == "capsule" else s.mesh
     assert found is not None, "a mesh has triangles"
     scale = np.ones(3) if s.kind == "capsule" else np.array(s.size)
-    return api.add_mesh_simple(name, found[0] * scale, found[1], side="double", **style, **where)
+    # meshes of files may be open, or turned inside out; ours are closed
+    side = "double" if s.kind == "mesh" and s.is_geometry else "front"
+    return api.add_mesh_simple(name, found[0] * scale, found[1], side=side, **style, **where)
