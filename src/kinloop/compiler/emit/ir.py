@@ -15,6 +15,9 @@ LIKELY, UNLIKELY = ", !prof !0", ", !prof !1"  # which way a branch goes, for th
 _PROFILES = ('!0 = !{!"branch_weights", i32 2000, i32 1}', '!1 = !{!"branch_weights", i32 1, i32 2000}')
 
 
+ANYWHERE = "nonlazybind"
+"""Says of a function that it is called by its whole address: another module may lie farther away than 2 GB."""
+
 PART = 6000
 """Lines that are worth a module of their own: LLVM takes 80 ms for them, and 2 ms for a module without any."""
 
@@ -64,7 +67,7 @@ class Module:
             self._lines += _defined("internal void", name, parameters, writer.lines)
         if self._send and sum(len(body) for *_, body in self._stages) >= PART:
             self._send(self._text([line for stage in self._stages for line in _defined("void", *stage)]))
-            self._lines += [_declared("void", name, given) for name, given, _ in self._stages]
+            self._lines += [f"{_declared('void', name, given)} {ANYWHERE}" for name, given, _ in self._stages]
             self._stages = []
 
     def text(self) -> str:

@@ -11,13 +11,17 @@ from kinloop.compiler.target import Target
 
 
 class Library:
-    """Object code of modules loaded into this process, for as long as this object lives; each may call those before."""
+    """Object code of modules loaded into this process, for as long as this object lives; each may call those before.
+
+    Code and constants of a module reach each other over less than 2 GB, and LLVM ends the process where they do not:
+    llvmlite's own memory manager has both in one piece, LLVM's puts them wherever there is room in the address space.
+    """
 
     def __init__(self, codes: Sequence[bytes], target: Target) -> None:
         self._machine, llvm = machine(target), bindings()
         empty = llvm.parse_assembly("")
         empty.triple = target.triple
-        self._engine = llvm.create_mcjit_compiler(empty, self._machine)
+        self._engine = llvm.create_mcjit_compiler(empty, self._machine, use_lmm=True)
         self.code_size = 0
         for code in codes:
             held = llvm.ObjectFileRef.from_data(code)
