@@ -67,7 +67,7 @@ def partials(s: Symbol) -> list[tuple[Symbol, Any]]:
     """The arguments of a node that computes, and its derivative with respect to each; none where that is zero."""
     if s.op == "loop" or (s.op == "pick" and s.args[0].op == "loop"):
         raise ValueError("a rolled loop has no derivative of its own; call kinloop.scalar.unrolled first")
-    if s.op == "table" or (s.op == "take" and any(x.op != "const" for x in s.args[0].args)):
+    if s.op == "table" or (s.op == "take" and s.args[0].args):
         raise ValueError("a table that is read by an index has no adjoint unless all its entries are numbers")
     rule = RULES.get(s.op)
     if rule is None:  # inputs, constants, truth values, floor, numbers of the nearest

@@ -6,6 +6,8 @@ below zero, and nodes "pick" take them one by one.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -53,8 +55,30 @@ def _node(graph: Graph, entries: list[Any], index: Symbol) -> Any:
     first = entries[0]
     if all(x is first or (not isinstance(x, Symbol) and not isinstance(first, Symbol) and x == first) for x in entries):
         return first
-    table = graph.node("table", tuple(lift(graph, x) for x in entries))
+    if any(isinstance(x, Symbol) for x in entries):
+        table = graph.node("table", tuple(lift(graph, x) for x in entries))
+    else:
+        table = graph.node("table", (), Numbers(entries))
     return graph.node("take", (table, index))
+
+
+class Numbers:
+    """The entries of a table of numbers, which is one node without arguments, however long it is."""
+
+    __slots__ = ("_digest", "entries")
+
+    def __init__(self, entries: Sequence[Any]) -> None:
+        self.entries = tuple(map(float, entries))
+        self._digest = hashlib.sha256(np.array(self.entries).tobytes()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Numbers) and other._digest == self._digest
+
+    def __hash__(self) -> int:
+        return hash(self._digest)
+
+    def __repr__(self) -> str:
+        return f"Numbers({self._digest})"
 
 
 class Nearest:

@@ -93,6 +93,8 @@ def _taking(places: list[int]) -> Callable[[list[Any]], Any]:
     """What takes the values at some places, as a tuple."""
     if len(places) > 1:
         return operator.itemgetter(*places)
+    if not places:
+        return lambda values: ()
     return operator.itemgetter(slice(places[0], places[0] + 1))
 
 
@@ -170,6 +172,8 @@ def _call_of(s: Symbol) -> Callable[..., Any]:
         return lambda *args: loop(args[:n], args[n:])
     if s.op == "pick":
         return operator.itemgetter(s.payload)
+    if s.op == "table" and s.payload is not None:
+        return lambda: s.payload.entries
     if s.op == "nearest":
         return lambda *keys: _flat(s.payload(*keys))
     call: Callable[..., Any] = _CALLS.get(s.op) or getattr(fn, s.op)

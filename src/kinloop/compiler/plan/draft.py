@@ -79,8 +79,8 @@ class Draft:
             elif op == "input":
                 name, i = payload
                 home[k] = shared[i] if name == "shared" and shared is not None else start[name] + i
-            elif op == "table" and all(a.op == "const" for a in s.args):
-                tables[k] = Table(len(s.args), constants=tuple(constants[a.index] for a in s.args))
+            elif op == "table" and payload is not None:
+                tables[k] = Table(len(payload.entries), constants=payload.entries)
                 home[k] = 0  # nothing computes it, and nothing looks for it there
             elif len(s.args) == 2:
                 x, y = s.args

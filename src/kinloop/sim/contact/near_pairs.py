@@ -17,7 +17,9 @@ from kinloop import scalar as sc
 from kinloop.scalar import Array
 from kinloop.sim.contact.scene import PairClass, Scene, Touching
 from kinloop.sim.contact.scene_shapes import Shape
-from kinloop.sim.contact.shapes import FORMULAS, Hull
+from kinloop.sim.contact.shapes import FORMULAS, HullAt
+from kinloop.sim.contact.shapes.convex import flat_hull, hull_of
+from kinloop.sim.contact.shapes.supports import Hulls
 from kinloop.spatial import Transform
 
 POINT = 9
@@ -109,12 +111,10 @@ def _sizes(shapes: list[Shape]) -> Callable[[Any], Any]:
     """What the formula of a pair is given as the size of one of some shapes of a kind, by its number."""
     match shapes[0].kind:
         case "mesh":
-            hulls = {id(s.data): s.data for s in shapes}
-            counts = [len(x) for x in hulls.values()]
-            first = dict(zip(hulls, np.cumsum([0, *counts[:-1]]).tolist(), strict=True))
-            begin, count = (np.array([f(s.data) for s in shapes], dtype=float) for f in (lambda x: first[id(x)], len))
-            table = np.concatenate(list(hulls.values()))
-            return lambda k: Hull(table, sc.take(begin, k), sc.take(count, k), max(counts))
+            each = [hull_of(s.data) or flat_hull(s.data) for s in shapes]
+            hulls = Hulls(each)
+            numbers = np.array([hulls.number[id(x)] for x in each])
+            return lambda k: HullAt(hulls, sc.take(numbers, k))
         case "heightfield" | "terrain":
             return lambda k: shapes[0].data
     sizes = np.array([s.size for s in shapes])

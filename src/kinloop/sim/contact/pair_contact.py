@@ -31,7 +31,7 @@ from kinloop.sim.contact.contact_frame import (
 from kinloop.sim.contact.impact import Contact, Hit, ended, harmless
 from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, split_rows
 from kinloop.sim.contact.moving_columns import Columns
-from kinloop.sim.contact.near_pairs import NEARBY, Near, looked_at, near_points
+from kinloop.sim.contact.near_pairs import NEARBY, POINT, Near, looked_at, near_points
 from kinloop.sim.contact.propagation import response
 from kinloop.sim.contact.restitution import Bounce, rebound
 from kinloop.sim.contact.row_steps import ContactPlan, ContactRow, Packer
@@ -178,7 +178,7 @@ class PairContact(Contact):
         moving = shape_motion(self.scene.shapes, poses, s.kin)
         near = near_points(self.scene, *moving, h, NEARBY)
         if self.searched is not None and self.search is not None:
-            near = self.search.added(near, self.searched, self.search.is_near(*moving, h))
+            near = self.search.added(near, self.searched, self.search.meeting(*moving, h))
         return near
 
     def _from_start(
@@ -194,7 +194,9 @@ class PairContact(Contact):
         points = looked_at(self.scene, near.chosen, *shape_motion(self.scene.shapes, middle | poses, s.kin), h, NEARBY)
         if self.search is not None and len(near.points) > len(points):
             assert self.searched is not None, "more points are those that were searched for"
-            points = np.concatenate([points, self.search.begun(self.searched, when)])
+            begun = self.search.begun(self.searched, when)
+            found = np.zeros((len(near.points) - len(points) - len(begun), POINT), dtype=object)
+            points = np.concatenate([points, found, begun])
         given = {
             "shifts": lever_shifts(tree, self.bodies, poses, middle),
             "velocities": body_velocities(tree, s, self.bodies, middle, tables.motion.v, tables.origin),

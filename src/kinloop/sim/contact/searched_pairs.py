@@ -11,6 +11,7 @@ one call. A step that needs one and was told nothing is not taken; the row waits
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.errors import MethodError
 from kinloop.scalar import Array
+from kinloop.sim.contact.convex_slots import ConvexSlots, Meeting
 from kinloop.sim.contact.near_pairs import NEARBY, POINT, Near
 from kinloop.sim.contact.parting import find_partings
 from kinloop.sim.contact.scene import FIELDS, Scene, named_pairs
@@ -25,11 +27,15 @@ from kinloop.sim.contact.scene_shapes import Shape
 from kinloop.sim.contact.shapes.convex import ConvexShape, coal_module
 from kinloop.sim.contact.shapes.convex_pairs import ConvexPairs
 from kinloop.sim.contact.shapes.over_fields import Field
-from kinloop.sim.contact.shapes.proximity import Proximity
+from kinloop.sim.contact.shapes.proximity import FAR, Proximity
 from kinloop.spatial import Transform
 
 AT_ONCE = 256
 """Rows whose boxes are compared together, which keeps arrays small."""
+
+
+ROUNDING = 1e-12
+"""How much nearer boxes count than they are [m]: what is compared here and there must not differ by rounding."""
 
 
 class SearchedPairs:
@@ -50,7 +56,19 @@ class SearchedPairs:
         self.pairs = ConvexPairs([_convex(s, known) for s in self.shapes], [(place[x.a], place[x.b]) for x in pairs])
         self.partings = find_partings(self.pairs, [[poses[k] for k in used] for poses in usual])
         self.margins = np.array([x.margin for x in pairs])
+        self.inside = {k for k, pair in enumerate(self.pairs.pairs) if self._is_convex(*pair)}
         self.first, self.free = len(scene.pairs) - len(pairs), tuple(free) if any(free) else (False,) * len(pairs)
+
+    def _is_convex(self, i: int, j: int) -> bool:
+        return all(isinstance(self.pairs.shapes[k], ConvexShape) for k in (i, j))
+
+    @cached_property
+    def convex(self) -> ConvexSlots:
+        """What looks for pairs of convex shapes inside a kernel."""
+        own = sorted(self.inside)
+        shapes = {k: s for k, s in zip(self.used, self.pairs.shapes, strict=True) if isinstance(s, ConvexShape)}
+        places = np.array(self.used)[self.pairs.pairs[own]]
+        return ConvexSlots(shapes, places, self.margins[own], self.first + np.array(own), np.array(self.free)[own])
 
     @property
     def size(self) -> int:
@@ -78,37 +96,52 @@ class SearchedPairs:
             rows[:, 5:8] = [[sc.where(when <= 0.0, x, 0.0) for x in n] for n in starts[:, 3:]]
         return rows
 
-    def is_near(self, poses: list[Transform], speeds: list[Any], h: Any) -> Any:
-        """Whether boxes of a pair are near and no plane parts it; `poses` and `speeds` [m/s] are of all shapes."""
+    def meeting(self, poses: list[Transform], speeds: list[Any], h: Any) -> Meeting:
+        """What a step finds of these pairs by itself; `poses` and `speeds` [m/s] are those of all shapes."""
+        keys = self._keys(poses, speeds, h)
+        inside = [keys[k] for k in self.inside]
+        found = self.convex(inside, poses, speeds, h) if inside else Meeting(np.empty((0, POINT)), False)
+        doubt = found.doubt
+        for k, key in enumerate(keys):
+            if k not in self.inside:
+                doubt = sc.logical_or(doubt, key < 0.0)
+        return found._replace(doubt=doubt)
+
+    def _keys(self, poses: list[Transform], speeds: list[Any], h: Any) -> list[Any]:
+        """Below zero for every pair whose boxes are near, and which no plane parts."""
         sides = []
         for k, shape in zip(self.used, self.pairs.shapes, strict=True):
             pose, reach = poses[k], h * (speeds[k] + 0.5 * NEARBY)
             middle, turned = pose.p + pose.R @ shape.middle, np.array([sc.abs(x) for x in pose.R.flat]).reshape(3, 3)
             size = turned @ shape.half + reach
             sides.append((middle - size, middle + size))
-        near: Any = False
+        out = list[Any]()
         for k, ((i, j), margin) in enumerate(zip(self.pairs.pairs.tolist(), self.margins.tolist(), strict=True)):
             (low_i, high_i), (low_j, high_j) = sides[i], sides[j]
-            both: Any = True
+            apart: Any = None
             for x, y in (*zip(low_i, high_j, strict=True), *zip(low_j, high_i, strict=True)):
-                both = sc.logical_and(both, x <= y + margin)
+                apart = x - y if apart is None else sc.maximum(apart, x - y)
+            apart = apart - margin
             reach = h * (NEARBY + speeds[self.used[i]] + speeds[self.used[j]]) + margin
             for plane in self.partings.get(k, ()):
                 own, other = (poses[self.used[x]] for x in (plane.own, plane.other))
-                both = sc.logical_and(both, plane.gap(own, other, self.pairs.shapes[plane.other]) <= reach)
-            near = sc.logical_or(near, both)
-        return near
+                apart = sc.maximum(apart, plane.gap(own, other, self.pairs.shapes[plane.other]) - reach)
+            out.append(apart - ROUNDING)
+        return out
 
-    def added(self, near: Near, told: Array, close: Any) -> Near:
-        """What is near, with what a step was told where pairs are `close`; as if there was no search elsewhere.
+    def added(self, near: Near, told: Array, found: Meeting) -> Near:
+        """What is near, with what a step found, or where that is in doubt with what it was told.
 
         In a loop, so that all points lie side by side without being copied; it waits for those with a formula.
         """
+        close = found.doubt
         count = sc.where(close, float(self.slots), sc.minimum(near.last, 0.0))
         table = np.asarray(told[: POINT * self.slots]).reshape(-1, POINT)
         _, points = sc.scan(lambda carry, row, shared: ([], list(row)), [], table, (), count, 1, [0])
         missed, waits = near.missed + sc.where(close, told[-2], 0.0), sc.logical_and(close, told[-1] <= 0.0)
-        return Near(np.concatenate([near.points, points]), missed, near.last, waits, near.chosen)
+        own = found.points.copy()
+        own[:, 0] = [sc.where(close, FAR, x) for x in own[:, 0]]
+        return Near(np.concatenate([near.points, own, points]), missed, near.last, waits, near.chosen)
 
     def points(self, shapes: Array, h: float, wanted: Array) -> Array:
         """What the next step of length h is told (B, size); shapes (B, shapes, 25) as `searched_shapes` has them.

@@ -23,6 +23,9 @@ ROUGH = 1e-5
 """A solution that changes velocities by more than this in its last round [m/s, rad/s] is not one yet. Contacts between
 bodies come in patches and stacks, where what a round changes is a small part of what is wrong."""
 
+VAIN = 16.0
+"""So many rounds that begin ahead and come no nearer to a solution are left for small steps, which go in no circles."""
+
 USUAL = 4
 """Rows that count as operations: as many contacts as a robot with legs mostly has."""
 
@@ -125,18 +128,25 @@ class _Sweeps:
         return end[1:], end[0]
 
     def accelerate(self, rounds: int, carry: Any, when: Any) -> tuple[Any, Any]:
-        """What `run` left, or where that is no solution rounds that begin where those before point to (`Ahead`)."""
+        """What `run` left, or where that is no solution rounds that begin where those before point to (`Ahead`).
+
+        They end where `VAIN` of them in a row do not halve what the best one changed: then they go in circles.
+        """
         n, m = len(carry) - 1, self.size
 
         def sweep(c: Any, given: Any, shared: Any) -> Array:
-            ahead = Ahead.read(c, n, m)
+            mark, vain, ahead = c[0], c[1], Ahead.read(c[2:], n, m)
             end = self._sweep([*ahead.begin, ahead.change], shared)
-            return ahead.after(_vector(end[:-1]), end[-1]).values()
+            new = ahead.after(_vector(end[:-1]), end[-1])
+            gains = new.least < 0.5 * mark
+            return _vector([sc.where(gains, new.least, mark), sc.where(gains, 0.0, vain + 1.0), *new.values()])
 
-        begin = Ahead.of(_vector(carry[:-1]), carry[-1], m).values()
-        again = sc.logical_and(when, carry[-1] > ROUGH)
-        end = sc.repeat(MOST * rounds, sweep, begin, (), again, lambda c: c[-1] <= ROUGH, 0, self._shared)
-        found = Ahead.read(end, n, m)
+        begin = [carry[-1], 0.0, *Ahead.of(_vector(carry[:-1]), carry[-1], m).values()]
+        again, shared = sc.logical_and(when, carry[-1] > ROUGH), self._shared
+        end = sc.repeat(
+            MOST * rounds, sweep, begin, (), again, lambda c: sc.logical_or(c[-1] <= ROUGH, c[1] >= VAIN), 0, shared
+        )
+        found = Ahead.read(end[2:], n, m)
         return _vector([*found.best, found.least]), found.count
 
     def rescue(self, rounds: int, carry: Any, when: Any) -> tuple[Any, Any, Any]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property, lru_cache
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,10 +39,62 @@ def coal_module() -> Any:
     return coal
 
 
+class Hull(NamedTuple):
+    """The hull of points: vertices (n, 3), planes (m, 4) as `ConvexShape` has them, triangles (m, 3) seen from outside.
+
+    These are numbers of vertices.
+    """
+
+    vertices: Array
+    planes: Array
+    faces: Array
+
+    def neighbours(self) -> list[list[int]]:
+        """Of every vertex those that an edge leads to; all others where there are no faces."""
+        if not len(self.faces):
+            count = range(len(self.vertices))
+            return [[w for w in count if w != v] for v in count]
+        found: list[set[int]] = [set() for _ in self.vertices]
+        for i, j, k in self.faces.tolist():
+            for v, w in ((i, j), (j, k), (k, i)):
+                found[v].add(w)
+                found[w].add(v)
+        return [sorted(x) for x in found]
+
+
+def hull_of(x: Array) -> Hull | None:
+    """The hull of points (n, 3), found once for equal ones; None where it has no volume."""
+    x = np.ascontiguousarray(x, dtype=float)
+    return _hull_of(x.tobytes())
+
+
+@lru_cache(maxsize=256)
+def _hull_of(data: bytes) -> Hull | None:
+    from scipy.spatial import ConvexHull, QhullError
+
+    x = np.frombuffer(data).reshape(-1, 3)
+    try:
+        found = ConvexHull(x)
+    except (QhullError, ValueError):
+        return None
+    number = np.zeros(len(x), dtype=int)
+    number[found.vertices] = np.arange(len(found.vertices))
+    faces, normals = number[found.simplices], found.equations[:, :3]
+    a, b, c = (x[found.simplices[:, k]] for k in range(3))
+    outward = np.einsum("ni,ni->n", np.cross(b - a, c - a), normals) > 0.0
+    faces[~outward] = faces[~outward][:, [0, 2, 1]]
+    return Hull(x[found.vertices], np.column_stack([normals, -found.equations[:, 3]]), faces)
+
+
+def flat_hull(x: Array) -> Hull:
+    """Points (n, 3) in a plane as a hull of which only the vertices matter."""
+    return Hull(x, np.zeros((0, 4)), np.zeros((0, 3), dtype=int))
+
+
 class ConvexShape:
     """A convex shape: `size` as `Geometry` has it, the vertices (n, 3) of a mesh's hull.
 
-    `coal` is its counterpart there. `half` [m] are half the lengths of a box about `middle` that holds it, in its own
+    `half` [m] are half the lengths of a box about `middle` that holds it, in its own
     frame.
     """
 
@@ -53,11 +106,10 @@ class ConvexShape:
         if self.size.shape != wanted or not np.isfinite(self.size).all() or (kind in SIZES and self.size.min() < 0.0):
             described = f"{SIZES[kind]} finite numbers not below zero" if kind in SIZES else "finite vertices (n, 3)"
             raise MethodError(f"{kind} {name!r} has the size {self.size.tolist()}; it takes {described}")
-        hull = self._hull() if kind == "mesh" else None
+        self._hull = self._make_hull() if kind == "mesh" else None
         self.middle, self.half = self._extent()
-        self.planes = self._planes(hull)
+        self.planes = self._planes(self._hull)
         self._corners, self._ends = self._points()
-        self.coal = self._coal(hull)
 
     @property
     def flat(self) -> bool:
@@ -98,36 +150,39 @@ class ConvexShape:
         if self.kind == "cylinder":
             return np.array([[0.0, 0.0, 1.0, self.half[2]], [0.0, 0.0, -1.0, self.half[2]]])
         if self.kind == "mesh":
-            return np.column_stack([hull.equations[:, :3], -hull.equations[:, 3]])
+            return np.asarray(hull.planes)
         return np.empty((0, 4))
 
-    def _hull(self) -> Any:
-        from scipy.spatial import ConvexHull, QhullError
-
+    def _make_hull(self) -> Hull:
         if len(self.size) > MOST_VERTICES:
             raise MethodError(
                 f"the hull of mesh {self.name!r} has {len(self.size)} vertices, more than {MOST_VERTICES}; simplify it"
             )
-        try:
-            return ConvexHull(self.size)
-        except (QhullError, ValueError):
+        found = hull_of(self.size)
+        if found is None:
             raise MethodError(
                 f"the hull of mesh {self.name!r} is flat or has no volume; give a box in its place, or leave it out"
-            ) from None
+            )
+        return found
 
-    def _coal(self, hull: Any) -> Any:
+    @cached_property
+    def coal(self) -> Any:
+        """Its counterpart in `coal`."""
         coal = coal_module()
-        if self.kind != "mesh":
+        if self._hull is None:
             return getattr(coal, self.kind.capitalize())(*self.size.tolist())
         points, faces = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
-        number = {int(old): new for new, old in enumerate(hull.vertices)}
-        for x in self.size[hull.vertices]:
+        for x in self._hull.vertices:
             points.append(x)
-        a, b, c = (self.size[hull.simplices[:, k]] for k in range(3))
-        outward = np.einsum("ni,ni->n", np.cross(b - a, c - a), hull.equations[:, :3]) > 0.0
-        for (i, j, k), kept in zip(hull.simplices.tolist(), outward.tolist(), strict=True):
-            faces.append(coal.Triangle(number[i], *((number[j], number[k]) if kept else (number[k], number[j]))))
+        for face in self._hull.faces.tolist():
+            faces.append(coal.Triangle(*face))
         return coal.Convex(points, faces)
+
+    @property
+    def hull(self) -> Hull:
+        """The hull of a mesh."""
+        assert self._hull is not None, "only meshes have hulls"
+        return self._hull
 
     def reach(self, n: Array) -> float:
         """How far it reaches along a unit vector n, in its frame [m]."""

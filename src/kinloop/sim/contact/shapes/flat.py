@@ -11,11 +11,9 @@ from kinloop.errors import MethodError
 from kinloop.scalar import Array
 from kinloop.sim.contact.shapes.patches import STEEP, completed
 from kinloop.sim.contact.shapes.proximity import FAR, Proximity, choose, dot, in_world, seen_from, signed, vector
+from kinloop.sim.contact.shapes.supports import Hulls
 from kinloop.sim.contact.shapes.swept import over_plane
 from kinloop.spatial import Transform, cross
-
-USUAL = 32
-"""Vertices of a hull that count as operations."""
 
 UPRIGHT = 1e-9
 """Tilt of a cylinder [rad] below which the points of its rim stay where they are in its own frame."""
@@ -70,22 +68,17 @@ def ellipsoid_plane(size_a: Any, pose_a: Transform, size_b: Any, pose_b: Transfo
     return over_plane([(lowest, 0.0)], pose_b)
 
 
-class Hull(NamedTuple):
-    """One of some hulls whose vertices (n, 3), numbers, are in one table: `count` of them from `first` on.
+class HullAt(NamedTuple):
+    """One of some hulls, by its number."""
 
-    `most` is the largest count of all: a loop over vertices has as many rounds at most.
-    """
-
-    vertices: Array
-    first: Any
-    count: Any
-    most: int
+    hulls: Hulls
+    number: Any
 
 
 def mesh_plane(size_a: Any, pose_a: Transform, size_b: Any, pose_b: Transform) -> list[Proximity]:
     """The hull of a mesh over a plane: up to four of its lowest vertices, spread wide.
 
-    `size_a` is a `Hull`, or has the vertices of one, one after the other; some may stand there twice. Those count that
+    `size_a` is a `HullAt`, or has the vertices of one, one after the other; some may stand there twice. Those count that
     are furthest along n and a little along each diagonal of the two axes of the mesh that n is squarest to.
     """
     down = -seen_from(pose_a.R, pose_b.R[:, 2])
@@ -101,30 +94,17 @@ def mesh_plane(size_a: Any, pose_a: Transform, size_b: Any, pose_b: Transform) -
 
 
 def _all_furthest(size: Any, directions: list[Array]) -> list[Array]:
-    """The vertices of a hull that are furthest along some directions; those of a `Hull` are found in one loop."""
-    if not isinstance(size, Hull):
+    """The vertices of a hull that are furthest along some directions, of which the others are near the first."""
+    if not isinstance(size, HullAt):
         vertices = np.asarray(size).reshape(-1, 3)
         if len(vertices) < 4:
             raise MethodError(
                 f"the hull of a mesh has {len(vertices)} vertices; give the vertices of a body, four or more"
             )
         return [_furthest(vertices, n) for n in directions]
-
-    def look(carry: Any, given: Any) -> list[Any]:
-        k, count, *best = carry
-        x, out = sc.take(size.vertices, given[0] + k), [k + 1.0, count]
-        for j in range(len(directions)):
-            reach = dot(given[3 * j + 1 : 3 * j + 4], x)
-            further = reach > best[2 * j]
-            out += [sc.where(further, reach, best[2 * j]), sc.where(further, k, best[2 * j + 1])]
-        return out
-
-    begin, given = (
-        [0.0, size.count, *([-FAR, 0.0] * len(directions))],
-        [size.first, *(x for n in directions for x in n)],
-    )
-    end = sc.repeat(size.most, look, begin, given, until=lambda carry: carry[0] >= carry[1], usual=USUAL)
-    return [sc.take(size.vertices, size.first + place) for place in end[3::2]]
+    first = size.hulls.climbed(size.hulls.beginning(size.number, directions[0]), directions[0])
+    places = [first, *(size.hulls.climbed(first, n) for n in directions[1:])]
+    return [sc.take(size.hulls.vertices, place) for place in places]
 
 
 def _furthest(vertices: Array, n: Array) -> Array:

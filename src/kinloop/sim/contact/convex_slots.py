@@ -1,0 +1,150 @@
+"""Convex pairs without a formula inside a kernel: which are near, then a search for each of them (`shapes.meeting`).
+
+First the boxes about shapes along the axes of the world are compared, and the planes of `parting`, for all pairs in
+straight-line code; what is left fills slots. A loop over these compares the boxes as they are turned, and what is left
+then fills fewer slots. A loop over those looks for the points where the shapes are nearest. Where it cannot vouch for
+what it found, or there are more pairs than slots, a step says that it is in doubt, and waits for the search between
+steps.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.scalar import Array
+from kinloop.sim.contact.near_pairs import NEARBY, POINT
+from kinloop.sim.contact.shapes.convex import ConvexShape
+from kinloop.sim.contact.shapes.couple import Body, Couple, are_near
+from kinloop.sim.contact.shapes.meeting import Search
+from kinloop.sim.contact.shapes.patches import completed
+from kinloop.sim.contact.shapes.proximity import FAR, dot, in_world, seen_from
+from kinloop.sim.contact.shapes.supports import Hulls, Sum, core
+from kinloop.spatial import Transform
+
+COARSE = 64
+"""Pairs whose boxes along the axes of the world meet that there is room for."""
+
+FINE = 32
+"""Pairs whose own boxes meet that there is room for."""
+
+SMALL = 12
+"""Pairs that are near that there is room for."""
+
+POINTS = 4
+"""Points of a pair."""
+
+
+class Meeting(NamedTuple):
+    """Points (n, POINT) of pairs that meet, and whether some are in doubt."""
+
+    points: Array
+    doubt: Any
+
+
+class ConvexSlots:
+    """The pairs of a scene, by their shapes, that are looked for inside a kernel.
+
+    `shapes` are by place those of the scene, `pairs` (n, 2) their places; `first` is the number of the first pair,
+    `free` says which are told only whether they are apart.
+    """
+
+    def __init__(
+        self, shapes: dict[int, ConvexShape], pairs: Array, margins: Array, numbers: Array, free: Array
+    ) -> None:
+        self.used = sorted({int(k) for k in pairs.flat})
+        place = {k: n for n, k in enumerate(self.used)}
+        self.shapes = [shapes[k] for k in self.used]
+        self.pairs = np.array([[place[int(k)] for k in pair] for pair in pairs], dtype=int)
+        self.margins, self.numbers, self.free = margins, numbers.astype(float), free.astype(float)
+        self.hulls = Hulls(s.hull for s in self.shapes if s.kind == "mesh")
+        self.cores = np.array([core(s) for s in self.shapes])
+        self.hull = np.array([self.hulls.number[id(s.hull)] if s.kind == "mesh" else -1.0 for s in self.shapes])
+        self.boxes = np.array([[*s.middle, *s.half] for s in self.shapes])
+        self.flat = np.array([float(s.flat) for s in self.shapes])
+
+    def __call__(self, near: list[Any], poses: list[Transform], speeds: list[Any], h: Any) -> Meeting:
+        """Points of pairs that may touch within a step; `near` are keys of all pairs, below zero where they may."""
+        poses, speeds = [poses[k] for k in self.used], [speeds[k] for k in self.used]
+        table = np.array([[*x.p, *x.R.flat, v] for x, v in zip(poses, speeds, strict=True)], dtype=object)
+        coarse, fine, small = (min(x, len(self.pairs)) for x in (COARSE, FINE, SMALL))
+        chosen, count = sc.nearest(near, coarse)
+        shared = [table.ravel(), [h]]
+        some = sc.minimum(count, float(coarse))
+        _, keys = sc.scan(self._turned, [], chosen.reshape(-1, 1), shared, some, 4, [0])
+        slots, left = sc.nearest(list(keys[:, 0]), fine)
+        boxed = np.array([[sc.take(chosen, k)] for k in slots], dtype=object)
+        _, seen = sc.scan(self._seen, [], boxed, shared, sc.minimum(left, float(fine)), 2, [0])
+        slots, few = sc.nearest(list(seen[:, 0]), small)
+        close = np.array([[sc.take(boxed[:, 0], k), *sc.take(seen[:, 1:], k)] for k in slots], dtype=object)
+        (doubt,), points = sc.scan(
+            self._met, [False], close, shared, sc.minimum(few, float(small)), 1, range(0, POINTS * POINT, POINT)
+        )
+        crowded = sc.logical_or(count > float(coarse), sc.logical_or(left > float(fine), few > float(small)))
+        return Meeting(points.reshape(-1, POINT), sc.logical_or(doubt, crowded))
+
+    def _pair(self, number: Any, table: Array, h: Any) -> tuple[Any, Any, Transform, Transform, Any, Any]:
+        """The two shapes of a pair, their poses, its margin and how near they may come in the step."""
+        i, j = (sc.take(self.pairs[:, side].astype(float), number) for side in (0, 1))
+        one, other = sc.take(table, i), sc.take(table, j)
+        margin = sc.take(self.margins, number)
+        reach = h * (NEARBY + one[12] + other[12]) + margin
+        a, b = (Transform(x[3:12].reshape(3, 3), x[:3]) for x in (one, other))
+        return i, j, a, b, margin, reach
+
+    def _turned(self, carry: Any, row: Any, shared: Any) -> tuple[list[Any], list[Any]]:
+        """How far the boxes of a pair are apart along their own axes, beyond what matters."""
+        table, h = np.array(shared[:-1]).reshape(len(self.used), -1), shared[-1]
+        i, j, a, b, _, reach = self._pair(row[0], table, h)
+        box_a, box_b = sc.take(self.boxes, i), sc.take(self.boxes, j)
+        middle = (a.p + in_world(a.R, box_a[:3])) - (b.p + in_world(b.R, box_b[:3]))
+        R = np.array([[dot(b.R[:, k], a.R[:, m]) for m in range(3)] for k in range(3)])
+        own, other = seen_from(b.R, middle), seen_from(a.R, middle)
+        size = np.array([[sc.abs(x) for x in line] for line in R])
+        most: Any = -FAR
+        for k in range(3):
+            most = sc.maximum(most, sc.abs(own[k]) - box_b[3 + k] - dot(size[k], box_a[3:]))
+            most = sc.maximum(most, sc.abs(other[k]) - box_a[3 + k] - dot(size[:, k], box_b[3:]))
+        return [], [most - reach]
+
+    def _couple(self, number: Any, shared: Any) -> tuple[Couple, Transform, Any, Any]:
+        """The two bodies of a pair, the pose of the second, its margin and how near they may come in the step."""
+        table, h = np.array(shared[:-1]).reshape(len(self.used), -1), shared[-1]
+        i, j, a, b, margin, reach = self._pair(number, table, h)
+        R = np.array([seen_from(b.R, a.R[:, k]) for k in range(3)]).T
+        parts = [Sum.of(self.cores[self.pairs[:, side]]) for side in (0, 1)]
+        cores = [sc.take(self.cores, k) for k in (i, j)]
+        first, second = (
+            Body(size, sc.take(self.hull, k), part) for size, k, part in zip(cores, (i, j), parts, strict=True)
+        )
+        half = self.boxes[:, 3:].max(axis=1)
+        sizes = sc.take(half, i), sc.take(half, j)
+        flat = sc.take(self.flat, i) * sc.take(self.flat, j)
+        limit = reach + cores[0][-1] + cores[1][-1]
+        p = seen_from(b.R, a.p - b.p)
+        couple = Couple(self.hulls, first, second, flat, R, p, limit, sizes[0] + sizes[1], sc.minimum(*sizes))
+        return couple, b, margin, reach
+
+    def _seen(self, carry: Any, row: Any, shared: Any) -> tuple[list[Any], list[Any]]:
+        """Below zero where a pair is near, with the direction and the vertices at which the search for it begins."""
+        seen = are_near(self._couple(row[0], shared)[0])
+        return [], [sc.where(seen.near, -1.0, 1.0), *seen.v, *seen.at]
+
+    def _met(self, carry: Any, row: Any, shared: Any) -> tuple[list[Any], list[Any]]:
+        """The points of one pair."""
+        couple, b, margin, reach = self._couple(row[0], shared)
+        met = Search(couple, np.array(row[1:4]), np.array(row[4:6]))()
+        nearest = [*met.point, met.gap]
+        corners = completed(list(met.corners), nearest, met.gap)
+        n, number = in_world(b.R, met.n), sc.take(self.numbers, row[0])
+        left: list[Any] = []
+        for k, corner in enumerate(corners):
+            alone = nearest if k == 0 else [*met.point, FAR]
+            *x, gap = (sc.where(met.wide, y, z) for y, z in zip(corner, alone, strict=True))
+            gap = sc.where(met.apart, FAR, gap)
+            left += [gap - reach, gap - margin, *(b.p + in_world(b.R, np.array(x))), *n, number]
+        far = sc.logical_and(sc.take(self.free, row[0]) > 0.0, sc.logical_not(met.apart))
+        doubt = sc.logical_or(sc.logical_not(met.sure), far)
+        return [sc.logical_or(carry[0], doubt)], left

@@ -1,0 +1,143 @@
+"""How far convex shapes reach along a direction, and where: what a search for the nearest points asks of them.
+
+A shape is what its core covers when a ball of its `rounding` goes over it. The core of a sphere is a point, that of a
+capsule a segment, that of a hull its vertices; boxes, cylinders and ellipsoids are their own. All cores but those of
+hulls are sums of a box, a disc across the last axis and an ellipsoid, most of these of no size: what such a sum has
+furthest along d is the sum of what its parts have.
+
+The vertices of hulls are found by climbing from vertex to vertex along edges, as far as there is a neighbour further
+along d. On the surface of a convex body that ends at the furthest of all. Where it begins is kept for some directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinloop import scalar as sc
+from kinloop.scalar import Array
+from kinloop.sim.contact.shapes.convex import ConvexShape, Hull
+from kinloop.sim.contact.shapes.proximity import dot, signed, vector
+
+SUM = 8
+"""Numbers of a core: half the lengths of a box (3), the radius of a disc, the half axes of an ellipsoid (3), rounding."""
+
+CELLS = 4
+"""Cells along the edges of a cube about a hull; the middle of each is a direction whose furthest vertex is known."""
+
+
+def core(shape: ConvexShape) -> list[float]:
+    """The numbers of a shape's core; of a hull all are zero."""
+    s = shape.size.ravel().tolist()
+    match shape.kind:
+        case "sphere":
+            return [0.0] * 7 + [s[0]]
+        case "capsule":
+            return [0.0, 0.0, 0.5 * s[1], 0.0, 0.0, 0.0, 0.0, s[0]]
+        case "cylinder":
+            return [0.0, 0.0, 0.5 * s[1], s[0], 0.0, 0.0, 0.0, 0.0]
+        case "box":
+            return [0.5 * x for x in s] + [0.0] * 5
+        case "ellipsoid":
+            return [0.0] * 4 + s + [0.0]
+    return [0.0] * SUM
+
+
+class Hulls:
+    """Hulls as tables of numbers: vertices, their neighbours, and where climbs begin.
+
+    Of the neighbours of every vertex there is a list that ends with -1. `number` has the numbers of hulls by their id.
+    """
+
+    def __init__(self, hulls: Iterable[Hull]) -> None:
+        found = {id(x): x for x in hulls}
+        vertices, lists, begins = list[Array](), list[list[int]](), list[Array]()
+        self.number = {key: float(k) for k, key in enumerate(found)}
+        directions = cell_directions()
+        for hull in found.values():
+            first = len(lists)
+            lists += [[first + w for w in own] for own in hull.neighbours()]
+            begins.append(first + np.argmax(directions @ hull.vertices.T, axis=1))
+            vertices.append(hull.vertices)
+        self.vertices = np.concatenate(vertices) if vertices else np.zeros((0, 3))
+        counts = [len(own) + 1 for own in lists]
+        self.first = np.cumsum([0, *counts[:-1]]).astype(float)
+        self.neighbours = np.array([w for own in lists for w in (*own, -1)], dtype=float)
+        self.begin = np.concatenate(begins).astype(float) if begins else np.zeros(0)
+
+    def __bool__(self) -> bool:
+        return len(self.vertices) > 0
+
+    def beginning(self, number: Any, d: Array) -> Any:
+        """The vertex at which a climb along d begins in the hull of a number, its own axes."""
+        x, y, z = (sc.abs(d[k]) for k in range(3))
+        first, second = sc.logical_and(x >= y, x >= z), y >= z
+
+        def of(values: Sequence[Any]) -> Any:
+            return sc.where(first, values[0], sc.where(second, values[1], values[2]))
+
+        most = sc.maximum(of((x, y, z)), 1e-300)
+        side = of((0.0, 1.0, 2.0)) * 2.0 + sc.where(of(d) < 0.0, 1.0, 0.0)
+        place = side
+        for other in (of((d[1], d[2], d[0])), of((d[2], d[0], d[1]))):
+            cell = sc.floor((other / most + 1.0) * (0.5 * CELLS))
+            place = place * CELLS + sc.minimum(sc.maximum(cell, 0.0), CELLS - 1.0)
+        return sc.take(self.begin, number * (6.0 * CELLS * CELLS) + place)
+
+    def climbed(self, v: Any, d: Array, when: Any = True) -> Any:
+        """The vertex furthest along d, from a vertex v of the same hull on."""
+
+        def look(carry: Any, given: Any) -> list[Any]:
+            entry, v, most = carry
+            w = sc.take(self.neighbours, entry)
+            reach = dot(given, sc.take(self.vertices, w))
+            there, further = w >= 0.0, reach > most
+            moves = sc.logical_and(there, further)
+            on = sc.where(moves, sc.take(self.first, w), sc.where(there, entry + 1.0, -1.0))
+            return [on, sc.where(moves, w, v), sc.where(moves, reach, most)]
+
+        begin = [sc.take(self.first, v), v, dot(d, sc.take(self.vertices, v))]
+        limit = len(self.neighbours)
+        return sc.repeat(limit, look, begin, d, when=when, until=lambda carry: carry[0] < 0.0, usual=8)[1]
+
+
+def cell_directions() -> Array:
+    """The middles of all cells of a cube (6 CELLS^2, 3)."""
+    t = (2.0 * np.arange(CELLS) + 1.0) / CELLS - 1.0
+    u, w = (x.ravel() for x in np.meshgrid(t, t, indexing="ij"))
+    out = []
+    for axis in range(3):
+        for sign in (1.0, -1.0):
+            d = np.empty((CELLS * CELLS, 3))
+            d[:, axis], d[:, (axis + 1) % 3], d[:, (axis + 2) % 3] = sign, u, w
+            out.append(d)
+    return np.concatenate(out)
+
+
+class Sum(NamedTuple):
+    """Which parts some cores have at all: boxes, discs, ellipsoids."""
+
+    boxes: bool
+    discs: bool
+    ellipsoids: bool
+
+    @classmethod
+    def of(cls, cores: Array) -> Sum:
+        return cls(bool(np.any(cores[:, :3])), bool(np.any(cores[:, 3])), bool(np.any(cores[:, 4:7])))
+
+    def furthest(self, size: Any, d: Array) -> Array:
+        """What a core has furthest along d."""
+        x = vector(0.0, 0.0, 0.0)
+        if self.boxes:
+            x = x + vector(*(signed(d[k], size[k]) for k in range(3)))
+        if self.discs:
+            length = sc.sqrt(d[0] * d[0] + d[1] * d[1])
+            per = size[3] / sc.maximum(length, 1e-300)
+            x = x + vector(d[0] * per, d[1] * per, 0.0)
+        if self.ellipsoids:
+            scaled = [size[4 + k] * d[k] for k in range(3)]
+            per = 1.0 / sc.maximum(sc.sqrt(dot(scaled, scaled)), 1e-300)
+            x = x + vector(*(size[4 + k] * scaled[k] * per for k in range(3)))
+        return x
