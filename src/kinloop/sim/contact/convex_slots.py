@@ -18,7 +18,7 @@ from kinloop.scalar import Array
 from kinloop.sim.contact.near_pairs import NEARBY, POINT
 from kinloop.sim.contact.shapes.convex import ConvexShape
 from kinloop.sim.contact.shapes.couple import Body, Couple, are_near
-from kinloop.sim.contact.shapes.meeting import Search
+from kinloop.sim.contact.shapes.meeting import search
 from kinloop.sim.contact.shapes.patches import completed
 from kinloop.sim.contact.shapes.proximity import FAR, dot, in_world, seen_from
 from kinloop.sim.contact.shapes.supports import Hulls, Sum, core
@@ -135,7 +135,7 @@ class ConvexSlots:
     def _met(self, carry: Any, row: Any, shared: Any) -> tuple[list[Any], list[Any]]:
         """The points of one pair."""
         couple, b, margin, reach = self._couple(row[0], shared)
-        met = Search(couple, np.array(row[1:4]), np.array(row[4:6]))()
+        met = search(couple, np.array(row[1:4]), np.array(row[4:6]))
         nearest = [*met.point, met.gap]
         corners = completed(list(met.corners), nearest, met.gap)
         n, number = in_world(b.R, met.n), sc.take(self.numbers, row[0])

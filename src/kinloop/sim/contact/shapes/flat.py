@@ -78,8 +78,8 @@ class HullAt(NamedTuple):
 def mesh_plane(size_a: Any, pose_a: Transform, size_b: Any, pose_b: Transform) -> list[Proximity]:
     """The hull of a mesh over a plane: up to four of its lowest vertices, spread wide.
 
-    `size_a` is a `HullAt`, or has the vertices of one, one after the other; some may stand there twice. Those count that
-    are furthest along n and a little along each diagonal of the two axes of the mesh that n is squarest to.
+    `size_a` is a `HullAt`, or has the vertices of one, one after the other; some may stand there twice. Those count
+    that are furthest along n and a little along each diagonal of the two axes of the mesh that n is squarest to.
     """
     down = -seen_from(pose_a.R, pose_b.R[:, 2])
     level = dot(pose_b.R[:, 2], pose_a.p - pose_b.p)

@@ -22,7 +22,7 @@ from kinloop.sim.contact.shapes.convex import ConvexShape, Hull
 from kinloop.sim.contact.shapes.proximity import dot, signed, vector
 
 SUM = 8
-"""Numbers of a core: half the lengths of a box (3), the radius of a disc, the half axes of an ellipsoid (3), rounding."""
+"""Numbers of a core: half the lengths of a box, the radius of a disc, half axes of an ellipsoid, and rounding [m]."""
 
 CELLS = 4
 """Cells along the edges of a cube about a hull; the middle of each is a direction whose furthest vertex is known."""
