@@ -75,10 +75,13 @@ class ConvexSlots:
         some = sc.minimum(count, float(coarse))
         _, keys = sc.scan(self._turned, [], chosen.reshape(-1, 1), shared, some, 4, [0])
         slots, left = sc.nearest(list(keys[:, 0]), fine)
-        boxed = np.array([[sc.take(chosen, k)] for k in slots], dtype=object)
+        boxed = np.array([[sc.take(chosen, k), _there(n, left)] for n, k in enumerate(slots)], dtype=object)
         _, seen = sc.scan(self._seen, [], boxed, shared, sc.minimum(left, float(fine)), 2, [0])
         slots, few = sc.nearest(list(seen[:, 0]), small)
-        close = np.array([[sc.take(boxed[:, 0], k), *sc.take(seen[:, 1:], k)] for k in slots], dtype=object)
+        close = np.array(
+            [[sc.take(boxed[:, 0], k), *sc.take(seen[:, 1:], k), _there(n, few)] for n, k in enumerate(slots)],
+            dtype=object,
+        )
         (doubt,), points = sc.scan(
             self._met, [False], close, shared, sc.minimum(few, float(small)), 1, range(0, POINTS * POINT, POINT)
         )
@@ -129,13 +132,13 @@ class ConvexSlots:
 
     def _seen(self, carry: Any, row: Any, shared: Any) -> tuple[list[Any], list[Any]]:
         """Below zero where a pair is near, with the direction and the vertices at which the search for it begins."""
-        seen = are_near(self._couple(row[0], shared)[0])
+        seen = are_near(self._couple(row[0], shared)[0], row[1] > 0.0)
         return [], [sc.where(seen.near, -1.0, 1.0), *seen.v, *seen.at]
 
     def _met(self, carry: Any, row: Any, shared: Any) -> tuple[list[Any], list[Any]]:
         """The points of one pair."""
         couple, b, margin, reach = self._couple(row[0], shared)
-        met = search(couple, np.array(row[1:4]), np.array(row[4:6]))
+        met = search(couple, np.array(row[1:4]), np.array(row[4:6]), row[6] > 0.0)
         nearest = [*met.point, met.gap]
         corners = completed(list(met.corners), nearest, met.gap)
         n, number = in_world(b.R, met.n), sc.take(self.numbers, row[0])
@@ -148,3 +151,8 @@ class ConvexSlots:
         far = sc.logical_and(sc.take(self.free, row[0]) > 0.0, sc.logical_not(met.apart))
         doubt = sc.logical_or(sc.logical_not(met.sure), far)
         return [sc.logical_or(carry[0], doubt)], left
+
+
+def _there(slot: int, count: Any) -> Any:
+    """1 where a slot is filled: loops also go through those that other states have, which must not go on in vain."""
+    return sc.where(float(slot) < count, 1.0, 0.0)

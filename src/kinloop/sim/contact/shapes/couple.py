@@ -96,15 +96,15 @@ class Near(NamedTuple):
     at: Array
 
 
-def are_near(couple: Couple) -> Near:
-    """Whether the cores of two bodies are nearer than `reach`."""
+def are_near(couple: Couple, when: Any = True) -> Near:
+    """Whether the cores of two bodies are nearer than `reach`; nobody knows where not `when`."""
     v = couple.towards()
     begin = [*v, *np.zeros(9), *couple.begin(v), 1.0, 0.0]
 
     def go_on(carry: Any, given: Any) -> list[Any]:
         return _round(couple.told(given), carry)
 
-    end = sc.repeat(ROUNDS, go_on, begin, couple.given(), until=lambda c: c[-1] > 0.5, usual=2)
+    end = sc.repeat(ROUNDS, go_on, begin, couple.given(), when, lambda c: c[-1] > 0.5, 2)
     return Near(sc.logical_not(sc.abs(end[-1] - 1.0) < 0.5), np.array(end[:3]), np.array(end[12:14]))
 
 

@@ -16,6 +16,7 @@ All vectors are in the frame of b.
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,6 +56,9 @@ than the one near which they are lifted."""
 
 TILT = 0.004
 """How far shapes are tilted against each other to see where their faces meet [rad]."""
+
+NARROW = 0.04
+"""A patch that is no wider than this part of the smaller one's size counts as a point."""
 
 DIAGONALS = ((0.9, 1.1), (-0.9, -1.1), (1.1, -0.9), (-1.1, 0.9))
 """Directions of tilts: none of them is that of an edge of a box, or of its diagonal."""
@@ -145,8 +149,8 @@ class Seen(NamedTuple):
     tilt: Array
 
 
-def search(couple: Couple, v: Array, at: Array) -> Met:
-    """Where a couple meets; the search begins with a direction v from b to a, and vertices `at` of hulls."""
+def search(couple: Couple, v: Array, at: Array, when: Any = True) -> Met:
+    """Where a couple meets, in doubt where not `when`; it begins with a direction v from b to a, vertices of hulls."""
     v = v / sc.maximum(sc.sqrt(dot(v, v)), 1e-300)
     none, corners = np.zeros(9), np.tile([0.0, 0.0, 0.0, FAR], 4)
     begin = State(v, none, none, np.zeros(2), at, 0.0, 1.0, v, 0.0, -FAR, 0.0, np.zeros(3), corners)
@@ -156,12 +160,13 @@ def search(couple: Couple, v: Array, at: Array) -> Met:
         moved, seen = _round(now, state)
         return _judged(now, state, moved, seen).values()
 
-    end = sc.repeat(ROUNDS, go_on, begin.values(), couple.given(), until=lambda c: c[_FOUND] > 0.5, usual=6)
+    end = sc.repeat(ROUNDS, go_on, begin.values(), couple.given(), when, lambda c: c[_FOUND] > 0.5, 6)
     s, rounding = State.of(end), (couple.a.size[-1], couple.b.size[-1])
     shift, thick = 0.5 * (rounding[1] - rounding[0]) * s.n, rounding[0] + rounding[1]
     rows = np.array([[*(np.array(c[:3]) + shift), c[3] - thick] for c in s.corners.reshape(4, 4)])
     sure = sc.logical_and(s.found > 0.5, s.found < DOUBT - 0.5)
-    apart, wide = sc.logical_and(sure, s.found < APART_ + 0.5), sc.logical_and(sure, s.found > WIDE - 0.5)
+    wide = sc.logical_and(s.found > WIDE - 0.5, _spread(s.corners.reshape(4, 4)) > NARROW * couple.smaller)
+    apart, wide = sc.logical_and(sure, s.found < APART_ + 0.5), sc.logical_and(sure, wide)
     return Met(apart, sure, s.gap - thick, s.n, s.middle + shift, wide, rows)
 
 
@@ -251,5 +256,18 @@ def _with_corner(s: State, corner: list[Any], there: Any) -> Array:
 
 def _is_one(corners: Array) -> Any:
     """Whether the first two corners are the same place."""
-    x, y, z = (sc.abs(corners[k] - corners[4 + k]) for k in range(3))
-    return sc.maximum(x, sc.maximum(y, z)) < APART
+    return _apart(corners[:3], corners[4:7]) < APART
+
+
+def _spread(corners: Array) -> Any:
+    """How far corners are from each other, those that are there."""
+    most: Any = 0.0
+    for x, y in combinations(corners, 2):
+        there = sc.maximum(x[3], y[3]) < 0.5 * FAR
+        most = sc.maximum(most, sc.where(there, _apart(x, y), 0.0))
+    return most
+
+
+def _apart(a: Array, b: Array) -> Any:
+    x, y, z = (sc.abs(a[k] - b[k]) for k in range(3))
+    return sc.maximum(x, sc.maximum(y, z))
