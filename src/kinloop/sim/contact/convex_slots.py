@@ -112,15 +112,19 @@ class ConvexSlots:
             most = sc.maximum(most, sc.abs(other[k]) - box_a[3 + k] - dot(size[:, k], box_b[3:]))
         return [], [most - reach]
 
-    def _couple(self, number: Any, shared: Any) -> tuple[Couple, Transform, Any, Any]:
-        """The two bodies of a pair, the pose of the second, its margin and how near they may come in the step."""
+    def _couple(self, number: Any, there: Any, shared: Any) -> tuple[Couple, Transform, Any, Any]:
+        """The two bodies of a pair, the pose of the second, its margin and how near they may come in the step.
+
+        Where it is not `there` they are no hulls, which would be climbed in vain.
+        """
         table, h = np.array(shared[:-1]).reshape(len(self.used), -1), shared[-1]
         i, j, a, b, margin, reach = self._pair(number, table, h)
         R = np.array([seen_from(b.R, a.R[:, k]) for k in range(3)]).T
         parts = [Sum.of(self.cores[self.pairs[:, side]]) for side in (0, 1)]
         cores = [sc.take(self.cores, k) for k in (i, j)]
         first, second = (
-            Body(size, sc.take(self.hull, k), part) for size, k, part in zip(cores, (i, j), parts, strict=True)
+            Body(size, sc.where(there, sc.take(self.hull, k), -1.0), part)
+            for size, k, part in zip(cores, (i, j), parts, strict=True)
         )
         half = self.boxes[:, 3:].max(axis=1)
         sizes = sc.take(half, i), sc.take(half, j)
@@ -132,20 +136,20 @@ class ConvexSlots:
 
     def _seen(self, carry: Any, row: Any, shared: Any) -> tuple[list[Any], list[Any]]:
         """Below zero where a pair is near, with the direction and the vertices at which the search for it begins."""
-        seen = are_near(self._couple(row[0], shared)[0], row[1] > 0.0)
+        seen = are_near(self._couple(row[0], row[1] > 0.0, shared)[0], row[1] > 0.0)
         return [], [sc.where(seen.near, -1.0, 1.0), *seen.v, *seen.at]
 
     def _met(self, carry: Any, row: Any, shared: Any) -> tuple[list[Any], list[Any]]:
         """The points of one pair."""
-        couple, b, margin, reach = self._couple(row[0], shared)
+        couple, b, margin, reach = self._couple(row[0], row[6] > 0.0, shared)
         met = search(couple, np.array(row[1:4]), np.array(row[4:6]), row[6] > 0.0)
         nearest = [*met.point, met.gap]
-        corners = completed(list(met.corners), nearest, met.gap)
+        corners = completed(list(met.corners.rows), nearest, met.gap)
         n, number = in_world(b.R, met.n), sc.take(self.numbers, row[0])
         left: list[Any] = []
         for k, corner in enumerate(corners):
             alone = nearest if k == 0 else [*met.point, FAR]
-            *x, gap = (sc.where(met.wide, y, z) for y, z in zip(corner, alone, strict=True))
+            *x, gap = (sc.where(met.corners.wide, y, z) for y, z in zip(corner, alone, strict=True))
             gap = sc.where(met.apart, FAR, gap)
             left += [gap - reach, gap - margin, *(b.p + in_world(b.R, np.array(x))), *n, number]
         far = sc.logical_and(sc.take(self.free, row[0]) > 0.0, sc.logical_not(met.apart))

@@ -161,7 +161,8 @@ class SearchedPairs:
         out = self.nothing(len(shapes))
         out[:, -1] = 1.0
         for row in np.flatnonzero(near.any(axis=1)).tolist():
-            found = self._row(R[row], p[row], reach[row], np.flatnonzero(near[row]).tolist())
+            close = self.pairs.turned_near(R[row], p[row], reach[row], np.flatnonzero(near[row]))
+            found = self._row(R[row], p[row], reach[row], close.tolist())
             if len(found) > self.slots:
                 out[row, -2] = len(found) - self.slots
                 found = [found[k] for k in sorted(np.argsort([x[0] for x in found], kind="stable")[: self.slots])]

@@ -50,8 +50,8 @@ def meeting_kernel(shapes):
         couple = Couple(hulls, a, b, both, R_b.T @ R_a, p, limit, sizes[0] + sizes[1], sc.minimum(*sizes))
         seen = are_near(couple)
         met = search(couple, seen.v, seen.at)
-        said = (seen.near, met.apart, met.sure, met.wide)
-        corners = np.array([[*(pose_b[:3] + R_b @ c[:3]), c[3]] for c in met.corners])
+        said = (seen.near, met.apart, met.sure, met.corners.wide)
+        corners = np.array([[*(pose_b[:3] + R_b @ c[:3]), c[3]] for c in met.corners.rows])
         return {
             "said": np.array([sc.where(x, 1.0, 0.0) for x in said]),
             "gap": np.array([met.gap]),
@@ -167,7 +167,10 @@ def test_a_box_on_a_box_meets_it_in_the_corners_of_the_patch():
             assert said[2] and said[3] and abs(found[0] - gap) < 1e-10
             np.testing.assert_allclose(np.abs(n), [0, 0, 1], atol=1e-9)
             np.testing.assert_allclose(corners[:, 3], gap, atol=1e-8)
-            ours = np.array([0.02, 0.01, 0.0]) + (np.array([[1, 1, 0], [-1, 1, 0], [1, -1, 0], [-1, -1, 0]]) * 0.1) @ turn.T
+            ours = (
+                np.array([0.02, 0.01, 0.0])
+                + (np.array([[1, 1, 0], [-1, 1, 0], [1, -1, 0], [-1, -1, 0]]) * 0.1) @ turn.T
+            )
             off = np.abs(corners[:, None, :2] - ours[None, :, :2]).max(axis=-1)
             assert off.min(axis=0).max() < 1e-5 and off.min(axis=1).max() < 1e-5
 

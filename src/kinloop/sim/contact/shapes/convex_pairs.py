@@ -37,6 +37,9 @@ LIFT = 0.01
 LOST = 1e-8
 """By how much the nearest point must be nearer than all corners of a patch to take the place of one [m]."""
 
+ROUNDING = 1e-12
+"""How much nearer boxes count than they are, since what they are is rounded [m]."""
+
 INWARD = 1e-7
 """By which part of its size an outline shrinks, so that lines through its corners do not miss the shapes."""
 
@@ -89,6 +92,16 @@ class ConvexPairs:
         i, j = self.pairs.T
         apart = np.abs(middle[..., i, :] - middle[..., j, :]) - half[..., i, :] - half[..., j, :]
         return np.asarray(apart.max(axis=-1) <= (self.margin if reach is None else reach))
+
+    def turned_near(self, R: Array, p: Array, reach: Array, among: Array) -> Array:
+        """Of some pairs, by number, those whose boxes are also nearer than their reach along their own axes."""
+        i, j = self.pairs[among].T
+        A, B = R[i], R[j]
+        offset = p[i] + np.einsum("nij,nj->ni", A, self._middle[i]) - p[j] - np.einsum("nij,nj->ni", B, self._middle[j])
+        C = np.abs(np.einsum("nki,nkj->nij", B, A))
+        along_b = np.abs(np.einsum("nki,nk->ni", B, offset)) - self._half[j] - np.einsum("nij,nj->ni", C, self._half[i])
+        along_a = np.abs(np.einsum("nki,nk->ni", A, offset)) - self._half[i] - np.einsum("nij,ni->nj", C, self._half[j])
+        return among[np.maximum(along_a, along_b).max(axis=1) <= reach[among] + ROUNDING]
 
     def proximities(self, R: Array, p: Array) -> dict[int, list[Proximity]]:
         """Proximities of the pairs nearer than the margin, by the pair's number."""

@@ -18,9 +18,18 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.scalar import Array
 from kinloop.sim.contact.shapes.patches import APART
-from kinloop.sim.contact.shapes.proximity import choose, dot, in_world, seen_from, vector
+from kinloop.sim.contact.shapes.proximity import FAR, choose, dot, in_world, seen_from, vector
 from kinloop.sim.contact.shapes.simplex import nearer
 from kinloop.sim.contact.shapes.supports import Hulls, Sum
+from kinloop.spatial import cross
+
+FRESH, ABOUT = 4.0, 0.1
+"""Rounds that look along a direction and others about it, and how far these are from it [rad]."""
+
+EMPTY = -1.0
+"""The first weight of a simplex without corners."""
+
+_ABOUT = (0.0, ABOUT, -0.5 * ABOUT, -0.5 * ABOUT), (0.0, 0.0, 0.75**0.5 * ABOUT, -(0.75**0.5) * ABOUT)
 
 ROUNDS = 24
 """Rounds after which shapes count as near if no bound has said otherwise."""
@@ -84,12 +93,98 @@ class Couple(NamedTuple):
         if not self.hulls:
             return x, at
         climbs = body.number >= 0.0
-        at = self.hulls.climbed(at, d, climbs)
-        return choose(climbs, sc.take(self.hulls.vertices, at), x), at
+        at = self.hulls.climbed(self.hulls.higher(at, body.number, d), d, climbs)
+        return choose(climbs, self.hulls.vertex(at), x), at
+
+
+class Seen(NamedTuple):
+    """What a round saw: the direction it looked along, the bounds of the distance, and the upper one after it, squared.
+
+    `inside` says that the origin is within the simplex: the cores overlap.
+    """
+
+    unit: Array
+    low: Any
+    high: Any
+    closer: Any
+    inside: Any
+
+
+class Descent(NamedTuple):
+    """A point v of the difference: the corners y of its simplex, their points x of a, and weights w of the last two.
+
+    Climbs begin `at` vertices of hulls. While it is `fresh`, for so many rounds, v is a direction, and rounds look
+    along directions about it: the nearest point of a first point alone may lie in quite another one.
+    """
+
+    v: Array
+    y: Array
+    x: Array
+    w: Array
+    at: Array
+    fresh: Any
+
+    @staticmethod
+    def along(v: Array, at: Array, rounds: float = FRESH) -> Descent:
+        """One that begins along a direction."""
+        return Descent(v, np.zeros(9), np.zeros(9), vector(EMPTY, 0.0), at, rounds)
+
+    @staticmethod
+    def of(x: Any) -> Descent:
+        """That of `values`."""
+        parts = (np.array(x[a:b]) for a, b in ((0, 3), (3, 12), (12, 21), (21, 23), (23, 25)))
+        return Descent(*parts, x[25])
+
+    def values(self) -> list[Any]:
+        """All of it as one vector."""
+        return [*self.v, *self.y, *self.x, *self.w, *self.at, self.fresh]
+
+    @property
+    def ours(self) -> Array:
+        """The point of a that belongs to v."""
+        return self.x[:3] * (1.0 - self.w[0] - self.w[1]) + self.x[3:6] * self.w[0] + self.x[6:] * self.w[1]
+
+    def again(self, when: Any, v: Array) -> Descent:
+        """A fresh one along v where `when`."""
+        w = choose(when, (EMPTY, 0.0), self.w)
+        return self._replace(v=choose(when, v, self.v), w=w, fresh=sc.where(when, FRESH, self.fresh))
+
+    def round(self, couple: Couple, n: Array, lift: Any, tilt: Array, about: Array) -> tuple[Descent, Seen]:
+        """The descent after one round, with a lifted along n and tilted about a point."""
+        length, first = sc.sqrt(dot(self.v, self.v)), self.w[0] < 0.5 * EMPTY
+        unit = self._about(self.v / sc.maximum(length, 1e-300))
+        ours, at_a = couple.furthest(couple.a, -seen_from(couple.R, unit + tilt * dot(n, unit)), self.at[0])
+        theirs, at_b = couple.furthest(couple.b, unit, self.at[1])
+        x = couple.p + in_world(couple.R, ours)
+        P = x + n * (dot(tilt, x - about) + lift) - theirs
+        before = [np.array([*self.y[k : k + 3], *self.x[k : k + 3]]) for k in (0, 3, 6)]
+        corners = [choose(first, [*P, *x], corner) for corner in before]
+        new = nearer([corner[:3] for corner in corners], P)
+        kept = [choose(k < 0.5, corners[0], choose(k < 1.5, corners[1], corners[2])) for k in (new.i, new.j)]
+        y, x = (np.array([*one, *kept[0][part], *kept[1][part]]) for one, part in ((P, slice(3)), (x, slice(3, 6))))
+        seen = Seen(unit, dot(unit, P), length, dot(new.v, new.v), new.inside)
+        v, left = choose(self.fresh > 1.5, self.v, new.v), sc.maximum(self.fresh - 1.0, 0.0)
+        return Descent(v, y, x, vector(new.w_i, new.w_j), vector(at_a, at_b), left), seen
+
+    def _about(self, unit: Array) -> Array:
+        """The direction in which this round looks: of a fresh descent one about v, else v."""
+        t, across = square_to(unit)
+        turns = [sc.take(np.array(x), FRESH - self.fresh) for x in _ABOUT]
+        turned = unit + sc.where(self.fresh > 0.5, 1.0, 0.0) * (turns[0] * t + turns[1] * across)
+        return turned / sc.sqrt(dot(turned, turned))
+
+
+def square_to(n: Array) -> tuple[Array, Array]:
+    """Two unit vectors square to n and to each other."""
+    x, y, z = (sc.abs(n[k]) for k in range(3))
+    first, second = sc.logical_and(x <= y, x <= z), y <= z
+    t = cross(n, choose(first, (1.0, 0.0, 0.0), choose(second, (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))))
+    t = t / sc.maximum(sc.sqrt(dot(t, t)), 1e-300)
+    return t, cross(n, t)
 
 
 class Near(NamedTuple):
-    """Whether two shapes may be near, with a direction from b to a and the vertices that hulls have furthest there."""
+    """Whether two shapes may be near, the direction that parts them most so far, and where climbs may begin."""
 
     near: Any
     v: Array
@@ -98,27 +193,16 @@ class Near(NamedTuple):
 
 def are_near(couple: Couple, when: Any = True) -> Near:
     """Whether the cores of two bodies are nearer than `reach`; nobody knows where not `when`."""
-    v = couple.towards()
-    begin = [*v, *np.zeros(9), *couple.begin(v), 1.0, 0.0]
+    v, none = couple.towards(), np.zeros(3)
 
     def go_on(carry: Any, given: Any) -> list[Any]:
-        return _round(couple.told(given), carry)
+        now, most = couple.told(given), carry[29]
+        descent, seen = Descent.of(carry[:26]).round(now, none, 0.0, none, none)
+        near = sc.logical_or(seen.closer <= now.reach * now.reach, seen.inside)
+        known = sc.where(seen.low > now.reach, 1.0, sc.where(near, 2.0, 0.0))
+        best = choose(seen.low > most, seen.unit, carry[26:29])
+        return [*descent.values(), *best, sc.maximum(most, seen.low), known]
 
+    begin = [*Descent.along(v, couple.begin(v), 1.0).values(), *v, -FAR, 0.0]
     end = sc.repeat(ROUNDS, go_on, begin, couple.given(), when, lambda c: c[-1] > 0.5, 2)
-    return Near(sc.logical_not(sc.abs(end[-1] - 1.0) < 0.5), np.array(end[:3]), np.array(end[12:14]))
-
-
-def _round(couple: Couple, carry: Any) -> list[Any]:
-    """One round: v, its simplex, vertices, whether it is the first, and what is known (1: apart, 2: near)."""
-    v, y, at, fresh = np.array(carry[:3]), carry[3:12], carry[12:14], carry[14] > 0.5
-    unit = v / sc.maximum(sc.sqrt(dot(v, v)), 1e-300)
-    ours, at_a = couple.furthest(couple.a, -seen_from(couple.R, unit), at[0])
-    theirs, at_b = couple.furthest(couple.b, unit, at[1])
-    P = couple.p + in_world(couple.R, ours) - theirs
-    corners = [choose(fresh, P, y[3 * k : 3 * k + 3]) for k in range(3)]
-    new = nearer(corners, P)
-    apart, close = dot(unit, P) > couple.reach, dot(new.v, new.v) <= couple.reach * couple.reach
-    known = sc.where(apart, 1.0, sc.where(sc.logical_or(close, new.inside), 2.0, 0.0))
-    kept = [choose(k < 0.5, corners[0], choose(k < 1.5, corners[1], corners[2])) for k in (new.i, new.j)]
-    on = choose(known > 0.5, unit, new.v)
-    return [*on, *P, *kept[0], *kept[1], at_a, at_b, 0.0, known]
+    return Near(sc.logical_not(sc.abs(end[-1] - 1.0) < 0.5), np.array(end[26:29]), Descent.of(end[:26]).at)

@@ -104,7 +104,7 @@ def _all_furthest(size: Any, directions: list[Array]) -> list[Array]:
         return [_furthest(vertices, n) for n in directions]
     first = size.hulls.climbed(size.hulls.beginning(size.number, directions[0]), directions[0])
     places = [first, *(size.hulls.climbed(first, n) for n in directions[1:])]
-    return [sc.take(size.hulls.vertices, place) for place in places]
+    return [size.hulls.vertex(place) for place in places]
 
 
 def _furthest(vertices: Array, n: Array) -> Array:

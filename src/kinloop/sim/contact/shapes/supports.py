@@ -24,7 +24,7 @@ from kinloop.sim.contact.shapes.proximity import dot, signed, vector
 SUM = 8
 """Numbers of a core: half the lengths of a box, the radius of a disc, half axes of an ellipsoid, and rounding [m]."""
 
-CELLS = 4
+CELLS = 8
 """Cells along the edges of a cube about a hull; the middle of each is a direction whose furthest vertex is known."""
 
 
@@ -63,7 +63,7 @@ class Hulls:
             vertices.append(hull.vertices)
         self.vertices = np.concatenate(vertices) if vertices else np.zeros((0, 3))
         counts = [len(own) + 1 for own in lists]
-        self.first = np.cumsum([0, *counts[:-1]]).astype(float)
+        self._rows = np.column_stack([self.vertices, np.cumsum([0, *counts])[: len(self.vertices)]]).ravel()
         self.neighbours = np.array([w for own in lists for w in (*own, -1)], dtype=float)
         self.begin = np.concatenate(begins).astype(float) if begins else np.zeros(0)
 
@@ -86,19 +86,34 @@ class Hulls:
             place = place * CELLS + sc.minimum(sc.maximum(cell, 0.0), CELLS - 1.0)
         return sc.take(self.begin, number * (6.0 * CELLS * CELLS) + place)
 
+    def vertex(self, v: Any) -> Array:
+        """A vertex by its number."""
+        return self._row(v)[:3]
+
+    def _row(self, v: Any) -> Array:
+        """A vertex and where the list of its neighbours begins; all of it lies side by side."""
+        return vector(*(sc.take(self._rows, 4.0 * v + float(k)) for k in range(4)))
+
+    def higher(self, v: Any, number: Any, d: Array) -> Any:
+        """A vertex v, or the one at which climbs along d begin in this hull, whichever is further along d."""
+        begin = self.beginning(number, d)
+        return sc.where(dot(d, self.vertex(begin)) > dot(d, self.vertex(v)), begin, v)
+
     def climbed(self, v: Any, d: Array, when: Any = True) -> Any:
         """The vertex furthest along d, from a vertex v of the same hull on."""
 
         def look(carry: Any, given: Any) -> list[Any]:
             entry, v, most = carry
             w = sc.take(self.neighbours, entry)
-            reach = dot(given, sc.take(self.vertices, w))
+            *x, first = self._row(w)
+            reach = dot(given, x)
             there, further = w >= 0.0, reach > most
             moves = sc.logical_and(there, further)
-            on = sc.where(moves, sc.take(self.first, w), sc.where(there, entry + 1.0, -1.0))
+            on = sc.where(moves, first, sc.where(there, entry + 1.0, -1.0))
             return [on, sc.where(moves, w, v), sc.where(moves, reach, most)]
 
-        begin = [sc.take(self.first, v), v, dot(d, sc.take(self.vertices, v))]
+        *x, first = self._row(v)
+        begin = [first, v, dot(d, x)]
         limit = len(self.neighbours)
         return sc.repeat(limit, look, begin, d, when=when, until=lambda carry: carry[0] < 0.0, usual=8)[1]
 
