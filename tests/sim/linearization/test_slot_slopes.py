@@ -204,14 +204,45 @@ def test_rows_that_depend_on_each_other_share_what_they_bear():
     assert solved(np.zeros((0, 0)), np.zeros((0, 5))).shape == (0, 5)
 
 
-def test_contacts_that_are_searched_for_between_steps_have_no_derivatives():
-    pytest.importorskip("coal")
-    b = Builder("rollers")
-    for k in range(2):
-        shape = (Geometry("cylinder", (0.1, 0.2), name=f"roller{k}"),)
-        b.body(f"r{k}", joint="free", mass=1.0, inertia=(0.01,) * 3, geometry=shape)
-    sim = Simulator(b.build(), collisions=True)
-    with pytest.raises(MethodError, match="searched for between them have no derivatives: 'roller0' and 'roller1'"):
-        sim.linearize(sim.state())
+def test_the_recursive_method_is_refused_for_contact_between_bodies():
     with pytest.raises(MethodError, match="method 'recursive' of linearize takes"):
         case("two balls").sim.linearize(case("two balls").sim.state(), method="recursive")
+
+
+WEDGE = np.array([[0.0, 0.03, 0.02], [0.0, -0.03, 0.02], [0.2, 0.0, -0.01], [0.0, 0.0, -0.03], [0.19, 0.02, 0.0]])
+
+
+def _crossed(kind, size):
+    """An arm of a kind of shape that comes down on a wheel, a cylinder that turns about its axis."""
+    b = Builder("wheel")
+    turned = Transform(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]), np.zeros(3))
+    wheel = (Geometry("cylinder", (0.1, 0.08), turned),)
+    b.body("wheel", axis="y", at=(0.15, 0, 0), mass=1.0, inertia=(0.01,) * 3, geometry=wheel)
+    given = {"vertices": WEDGE} if kind == "mesh" else {}
+    shape = (Geometry(kind, size, Transform(np.eye(3), np.zeros(3)) if kind == "mesh" else ALONG_X, **given),)
+    b.body("swing", axis="z", at=(0, 0, 0.14), mass=0.2, inertia=(1e-3,) * 3)
+    b.body("arm", "swing", axis="y", **bar(0.6, 0.3), geometry=shape)
+    robot = b.build()
+    sim = Simulator(robot, collisions=Collisions(contacts=4, friction=0.7), iterations=MANY)
+    low, high = 0.0, 0.5
+    for _ in range(50):  # the arm turns down until it is as near as it should be
+        q = np.array([0.1, 0.05, 0.5 * (low + high)])
+        gap = sim.rollout(q, np.zeros(3), steps=1, record=["gap"]).gap.min()
+        low, high = (q[2], high) if gap > 2e-5 else (low, q[2])
+    return Case(sim, q, np.array([0.5, 0.1, 0.3]), np.array([0.1, -0.1, 0.2]))
+
+
+@pytest.mark.parametrize("kind, size", [("capsule", (0.02, 0.2)), ("mesh", (1.0, 1.0, 1.0)), ("cylinder", (0.02, 0.2))])
+def test_steps_with_pairs_that_are_searched_for_are_linear_with_A_and_B(kind, size):
+    pytest.importorskip("coal")
+    given = _crossed(kind, size)
+    found = given.sim.linearize(given.sim.state(given.q, given.v), given.u)
+    assert found.contacts.any() and np.isfinite(found.A).all()
+    assert apart(joined(found), differences(given, 1e-6)) < 1e-6
+
+
+def test_steps_whose_contacts_only_the_search_between_them_finds_have_no_derivatives():
+    pytest.importorskip("coal")
+    given = _crossed("cylinder", (0.02, 0.2))
+    q = given.q + np.array([0.0, 0.0, 0.1])  # deep in the wheel
+    assert np.isnan(given.sim.linearize(given.sim.state(q, given.v), given.u).A).all()

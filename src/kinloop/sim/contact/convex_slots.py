@@ -36,29 +36,31 @@ SMALL = 12
 POINTS = 4
 """Points of a pair."""
 
+KEYS = range(0, POINTS * POINT, POINT)
+"""Where the keys of these points are in what a round leaves."""
+
 
 class Meeting(NamedTuple):
-    """Points (n, POINT) of pairs that meet, and whether some are in doubt."""
+    """Points (n, POINT) of pairs that meet, and whether some are in doubt; the slots of these pairs, and how many."""
 
     points: Array
     doubt: Any
+    slots: Array = np.empty((0, 7))
+    count: Any = 0.0
 
 
 class ConvexSlots:
     """The pairs of a scene, by their shapes, that are looked for inside a kernel.
 
-    `shapes` are by place those of the scene, `pairs` (n, 2) their places; `first` is the number of the first pair,
-    `free` says which are told only whether they are apart.
+    `shapes` are by place those of the scene, `pairs` (n, 2) their places, `numbers` those of pairs in the scene.
     """
 
-    def __init__(
-        self, shapes: dict[int, ConvexShape], pairs: Array, margins: Array, numbers: Array, free: Array
-    ) -> None:
+    def __init__(self, shapes: dict[int, ConvexShape], pairs: Array, margins: Array, numbers: Array) -> None:
         self.used = sorted({int(k) for k in pairs.flat})
         place = {k: n for n, k in enumerate(self.used)}
         self.shapes = [shapes[k] for k in self.used]
         self.pairs = np.array([[place[int(k)] for k in pair] for pair in pairs], dtype=int)
-        self.margins, self.numbers, self.free = margins, numbers.astype(float), free.astype(float)
+        self.margins, self.numbers = margins, numbers.astype(float)
         self.hulls = Hulls(s.hull for s in self.shapes if s.kind == "mesh")
         self.cores = np.array([core(s) for s in self.shapes])
         self.hull = np.array([self.hulls.number[id(s.hull)] if s.kind == "mesh" else -1.0 for s in self.shapes])
@@ -82,11 +84,20 @@ class ConvexSlots:
             [[sc.take(boxed[:, 0], k), *sc.take(seen[:, 1:], k), _there(n, few)] for n, k in enumerate(slots)],
             dtype=object,
         )
-        (doubt,), points = sc.scan(
-            self._met, [False], close, shared, sc.minimum(few, float(small)), 1, range(0, POINTS * POINT, POINT)
-        )
+        filled = sc.minimum(few, float(small))
+        (doubt,), points = sc.scan(self._met, [False], close, shared, filled, 1, KEYS)
         crowded = sc.logical_or(count > float(coarse), sc.logical_or(left > float(fine), few > float(small)))
-        return Meeting(points.reshape(-1, POINT), sc.logical_or(doubt, crowded))
+        return Meeting(points.reshape(-1, POINT), sc.logical_or(doubt, crowded), close, filled)
+
+    def begun(self, found: Meeting, poses: list[Transform], speeds: list[Any], h: Any, when: Any) -> Array:
+        """The same points where shapes are at other poses; without normals where they are far, or not `when`."""
+        table = np.array([[*poses[k].p, *poses[k].R.flat, speeds[k]] for k in self.used], dtype=object)
+        _, points = sc.scan(self._met, [False], found.slots, [table.ravel(), [2.0 * h]], found.count, 1, KEYS)
+        points = points.reshape(-1, POINT)
+        for row in points:
+            there = sc.logical_and(when, row[1] < 0.5 * FAR)
+            row[5:8] = [sc.where(there, x, 0.0) for x in row[5:8]]
+        return points
 
     def _pair(self, number: Any, table: Array, h: Any) -> tuple[Any, Any, Transform, Transform, Any, Any]:
         """The two shapes of a pair, their poses, its margin and how near they may come in the step."""
@@ -150,11 +161,9 @@ class ConvexSlots:
         for k, corner in enumerate(corners):
             alone = nearest if k == 0 else [*met.point, FAR]
             *x, gap = (sc.where(met.corners.wide, y, z) for y, z in zip(corner, alone, strict=True))
-            gap = sc.where(met.apart, FAR, gap)
+            gap = sc.where(sc.logical_and(met.sure, sc.logical_not(met.apart)), gap, FAR)
             left += [gap - reach, gap - margin, *(b.p + in_world(b.R, np.array(x))), *n, number]
-        far = sc.logical_and(sc.take(self.free, row[0]) > 0.0, sc.logical_not(met.apart))
-        doubt = sc.logical_or(sc.logical_not(met.sure), far)
-        return [sc.logical_or(carry[0], doubt)], left
+        return [sc.logical_or(carry[0], sc.logical_not(met.sure))], left
 
 
 def _there(slot: int, count: Any) -> Any:

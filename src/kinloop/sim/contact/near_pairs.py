@@ -39,7 +39,8 @@ class Near(NamedTuple):
 
     The key is below zero where they may touch in this step. `missed` is how many pairs were near and had no slot,
     `last` how many of the last kind were near. `waits` says whether pairs without a formula are near that nobody looked
-    at: then the step is none. `chosen` are the pairs of every kind that were looked at, and their number.
+    at: then the step is none. `chosen` are the pairs of every kind that were looked at, and their
+    number, `meeting` what `convex_slots` found.
     """
 
     points: Array
@@ -47,6 +48,7 @@ class Near(NamedTuple):
     last: Any = 0.0
     waits: Any = False
     chosen: tuple[tuple[Array, Any], ...] = ()
+    meeting: Any = None
 
 
 def near_points(scene: Scene, poses: list[Transform], speeds: list[Any], h: Any, nearby: float) -> Near:

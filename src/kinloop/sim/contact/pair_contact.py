@@ -31,7 +31,7 @@ from kinloop.sim.contact.contact_frame import (
 from kinloop.sim.contact.impact import Contact, Hit, ended, harmless
 from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, split_rows
 from kinloop.sim.contact.moving_columns import Columns
-from kinloop.sim.contact.near_pairs import NEARBY, POINT, Near, looked_at, near_points
+from kinloop.sim.contact.near_pairs import NEARBY, Near, looked_at, near_points
 from kinloop.sim.contact.propagation import response
 from kinloop.sim.contact.restitution import Bounce, rebound
 from kinloop.sim.contact.row_steps import ContactPlan, ContactRow, Packer
@@ -177,7 +177,7 @@ class PairContact(Contact):
         """The points that are near."""
         moving = shape_motion(self.scene.shapes, poses, s.kin)
         near = near_points(self.scene, *moving, h, NEARBY)
-        if self.searched is not None and self.search is not None:
+        if self.search is not None:
             near = self.search.added(near, self.searched, self.search.meeting(*moving, h))
         return near
 
@@ -191,12 +191,11 @@ class PairContact(Contact):
         poses = self.start.poses(
             tree, [i for i in single_bodies(tree) if i in middle], when * h if hit is not False else 0.0
         )
-        points = looked_at(self.scene, near.chosen, *shape_motion(self.scene.shapes, middle | poses, s.kin), h, NEARBY)
-        if self.search is not None and len(near.points) > len(points):
-            assert self.searched is not None, "more points are those that were searched for"
-            begun = self.search.begun(self.searched, when)
-            found = np.zeros((len(near.points) - len(points) - len(begun), POINT), dtype=object)
-            points = np.concatenate([points, found, begun])
+        moving = shape_motion(self.scene.shapes, middle | poses, s.kin)
+        points = looked_at(self.scene, near.chosen, *moving, h, NEARBY)
+        if self.search is not None:
+            begun = self.search.begun(self.searched, near.meeting, *moving, h, when)
+            points = np.concatenate([points, begun])
         given = {
             "shifts": lever_shifts(tree, self.bodies, poses, middle),
             "velocities": body_velocities(tree, s, self.bodies, middle, tables.motion.v, tables.origin),

@@ -68,7 +68,7 @@ class SearchedPairs:
         own = sorted(self.inside)
         shapes = {k: s for k, s in zip(self.used, self.pairs.shapes, strict=True) if isinstance(s, ConvexShape)}
         places = np.array(self.used)[self.pairs.pairs[own]]
-        return ConvexSlots(shapes, places, self.margins[own], self.first + np.array(own), np.array(self.free)[own])
+        return ConvexSlots(shapes, places, self.margins[own], self.first + np.array(own))
 
     @property
     def size(self) -> int:
@@ -84,17 +84,24 @@ class SearchedPairs:
         out[:, 0 : POINT * self.slots : POINT] = 1.0
         return out
 
-    def begun(self, told: Array, when: Any) -> Array:
+    def begun(
+        self, told: Array | None, found: Meeting, poses: list[Transform], speeds: list[Any], h: Any, when: Any
+    ) -> Array:
         """The points as rows of `near_pairs` where bodies are at the part `when` of a step; without normals if unknown.
 
-        Known are those of the beginning.
+        `poses` and `speeds` are those of all shapes there. Of what a step was told those of the beginning are known.
         """
+        own = np.zeros((len(found.points), POINT), dtype=object)
+        if self.inside and any(self.free):
+            own = self.convex.begun(found, poses, speeds, h, sc.logical_not(found.doubt))
+        if told is None:
+            return own
         rows = np.zeros((self.slots, POINT), dtype=object)
         if any(self.free):
             starts = np.asarray(told[POINT * self.slots : -2]).reshape(-1, 6)
             rows[:, 2:5] = starts[:, :3]
             rows[:, 5:8] = [[sc.where(when <= 0.0, x, 0.0) for x in n] for n in starts[:, 3:]]
-        return rows
+        return np.concatenate([own, rows])
 
     def meeting(self, poses: list[Transform], speeds: list[Any], h: Any) -> Meeting:
         """What a step finds of these pairs by itself; `poses` and `speeds` [m/s] are those of all shapes."""
@@ -129,19 +136,20 @@ class SearchedPairs:
             out.append(apart - ROUNDING)
         return out
 
-    def added(self, near: Near, told: Array, found: Meeting) -> Near:
-        """What is near, with what a step found, or where that is in doubt with what it was told.
+    def added(self, near: Near, told: Array | None, found: Meeting) -> Near:
+        """What is near, with what a step found, or where that is in doubt with what it was told, if anything.
 
         In a loop, so that all points lie side by side without being copied; it waits for those with a formula.
         """
-        close = found.doubt
+        close, own = found.doubt, found.points.copy()
+        own[:, 0] = [sc.where(close, FAR, x) for x in own[:, 0]]
+        if told is None:
+            return near._replace(points=np.concatenate([near.points, own]), waits=close, meeting=found)
         count = sc.where(close, float(self.slots), sc.minimum(near.last, 0.0))
         table = np.asarray(told[: POINT * self.slots]).reshape(-1, POINT)
         _, points = sc.scan(lambda carry, row, shared: ([], list(row)), [], table, (), count, 1, [0])
         missed, waits = near.missed + sc.where(close, told[-2], 0.0), sc.logical_and(close, told[-1] <= 0.0)
-        own = found.points.copy()
-        own[:, 0] = [sc.where(close, FAR, x) for x in own[:, 0]]
-        return Near(np.concatenate([near.points, own, points]), missed, near.last, waits, near.chosen)
+        return Near(np.concatenate([near.points, own, points]), missed, near.last, waits, near.chosen, found)
 
     def points(self, shapes: Array, h: float, wanted: Array) -> Array:
         """What the next step of length h is told (B, size); shapes (B, shapes, 25) as `searched_shapes` has them.

@@ -18,12 +18,11 @@ from kinloop.errors import MethodError
 from kinloop.model.parameters import parameter_value
 from kinloop.scalar import Array
 from kinloop.sim.contact.pair_contact import PairContact
-from kinloop.sim.contact.scene import named_pairs
 from kinloop.sim.engine import Engine
 from kinloop.sim.linearization.directional import DirectionalStep
 from kinloop.sim.linearization.recursive import RecursiveStep, is_simple, serves
 from kinloop.sim.linearization.recursive_loops import RecursiveLoopStep
-from kinloop.sim.linearization.slot_slopes import SlotSlopes
+from kinloop.sim.linearization.slot_slopes import Slopes, SlotSlopes
 from kinloop.sim.linearization.slot_steps import SlotStep
 from kinloop.sim.linearization.traced import Traced
 from kinloop.sim.state import RUNNING, State
@@ -92,9 +91,6 @@ class Linearizer:
         self.engine, self.method = engine, method
         contact = engine.system.contact
         self.pairs = contact if isinstance(contact, PairContact) else None
-        if self.pairs and self.pairs.search:
-            names = named_pairs(self.pairs.scene.shapes, self.pairs.scene.searched)
-            raise MethodError(f"steps whose contacts are searched for between them have no derivatives: {names}")
         self._directional: dict[tuple[str, ...], Any] = {}
         self.recursive_serves = serves(engine.robot.tree, engine.system, method)
 
@@ -133,9 +129,11 @@ class Linearizer:
         """The derivatives of steps of length dt from (q, v) at times t (B,) under u (B, nu) to the states `after`."""
         contact, nv = self.engine.system.contact, self.engine.robot.nv
         impulses = self._impulses(after) if not self.pairs else np.zeros((len(q), 0))
+        doubt = np.zeros(len(q), dtype=bool)
         if self.pairs:
             directions = Directions.of_state(nv, u.shape[1])
-            change, missed, contacts, joints = self._slots(directions, (), q, v, u, t, after, dt)
+            change, missed, slopes = self._slots(directions, (), q, v, u, t, after, dt)
+            contacts, joints, doubt = slopes.contacts, slopes.joints, slopes.doubt[:, 0] > 0.5
             A, B = change[..., : 2 * nv], change[..., 2 * nv :]
         elif method == "recursive":
             given = (q, v, u, impulses, np.full((len(q), 1), dt))
@@ -144,7 +142,7 @@ class Linearizer:
             directions = Directions.of_state(nv, u.shape[1])
             change, missed, contacts, joints = self._along(directions, (), q, v, u, t, impulses, dt, threads)
             A, B = change[..., : 2 * nv], change[..., 2 * nv :]
-        lost = (after.status != RUNNING) | (after.pace[:, 0] > 1)
+        lost = (after.status != RUNNING) | (after.pace[:, 0] > 1) | doubt
         if contact:
             lost = lost | (after.memory[:, -1] > 0.0)  # impulses were looked for in vain
         if lost.any():
@@ -169,14 +167,14 @@ class Linearizer:
     def _slots(
         self, directions: Directions, names: tuple[str, ...], q: Array, v: Array, u: Array, t: Array, after: State,
         dt: float, values: Array | None = None,
-    ) -> tuple[Array, Array, Array, Array]:  # fmt: skip
-        """The same as `_along`, of steps with contact between bodies."""
+    ) -> tuple[Array, Array, Slopes]:  # fmt: skip
+        """Changes as `_along` gives them, of steps with contact between bodies, and what the kernel says there."""
         assert self.pairs is not None, "slots belong to contact between bodies"
         p = np.tile(np.zeros(0) if values is None else values, (len(q), 1))
         given = {"q": q, "v": v, "u": u, "h": np.full((len(q), 1), dt), "p": p, "clock": t[:, None]}
         slopes = SlotSlopes(self.directional(names), self.pairs, given, after.memory)
         change, missed = slopes.along(directions._asdict())
-        return change, missed[:, None], slopes.at.contacts, slopes.at.joints
+        return change, missed[:, None], slopes.at
 
     def _impulses(self, after: State) -> Array:
         """The solution of the contact problem of a step to `after`: what the next one would begin with."""

@@ -29,7 +29,10 @@ AT_ONCE = 4096
 
 
 class Slopes(NamedTuple):
-    """What the kernel says along some directions, a line each: changes of the end and of F; F, axes, modes."""
+    """What the kernel says along some directions, a line each: changes of the end and of F; F, axes, modes.
+
+    And whether it found the contacts by itself (0), or not (1).
+    """
 
     change: Array
     dF: Array
@@ -37,6 +40,7 @@ class Slopes(NamedTuple):
     axes: Array
     contacts: Array
     joints: Array
+    doubt: Array
 
 
 class SlotSlopes:

@@ -44,12 +44,13 @@ class KnownPairs(PairContact):
     """Contact between bodies with its impulses known, along the rows of every slot and of joints.
 
     Called once, while a step is computed: from then on it has `missed`, F of the active set, `axes` (slots, 3, 3) of
-    the contacts, and `contacts` and `joint_modes`, the active set as numbers.
+    the contacts, and `contacts` and `joint_modes`, the active set as numbers; `doubt` says that contacts are searched
+    for between steps.
     """
 
     def __init__(self, contact: PairContact, impulses: Array) -> None:
         self.__dict__.update(contact.__dict__)
-        self.impulses = impulses
+        self.impulses, self.doubt = impulses, False
         self.missed, self.axes, self.codes, self.joint_modes = (np.zeros(0),) * 4
 
     def begun(self, q: Array, qd: Array) -> KnownPairs:
@@ -60,7 +61,8 @@ class KnownPairs(PairContact):
         self, tree: ClusterTree, s: SmoothMotion, q: Array, v: Array, v_free: Array, drift: Array, memory: Array, h: Any
     ) -> Hit:
         """Where these impulses lead a step that goes from v to v_free without them."""
-        carry, rows, count, _ = self.filled_slots(tree, s, v, v_free, drift, memory, h)
+        carry, rows, count, near = self.filled_slots(tree, s, v, v_free, drift, memory, h)
+        self.doubt = near.waits
         bounce, n = self.first_hit(carry), self.slots * self.rows
         each = [measured(row, tree.nv, self.rows) for row in rows]
         there = [float(k) < count for k in range(self.slots)]
@@ -150,7 +152,8 @@ class SlotStep(DirectionalStep):
         dq, dqd, dF = changed[: len(step.q)], changed[len(step.q) : end], changed[end:]
         change = np.concatenate([independent_change(tree, step.q, dq), dqd[tree.independent_dofs]])
         out = {"change": change, "dF": dF, "F": contact.missed, "axes": contact.axes.ravel()}
-        return out | {"contacts": contact.codes, "joints": contact.joint_modes}
+        doubt = np.array([sc.where(contact.doubt, 1.0, 0.0)])
+        return out | {"contacts": contact.codes, "joints": contact.joint_modes, "doubt": doubt}
 
 
 def impulse_count(contact: Any) -> int:

@@ -101,7 +101,7 @@ class ConvexPairs:
         C = np.abs(np.einsum("nki,nkj->nij", B, A))
         along_b = np.abs(np.einsum("nki,nk->ni", B, offset)) - self._half[j] - np.einsum("nij,nj->ni", C, self._half[i])
         along_a = np.abs(np.einsum("nki,nk->ni", A, offset)) - self._half[i] - np.einsum("nij,ni->nj", C, self._half[j])
-        return among[np.maximum(along_a, along_b).max(axis=1) <= reach[among] + ROUNDING]
+        return np.asarray(among[np.maximum(along_a, along_b).max(axis=1) <= reach[among] + ROUNDING])
 
     def proximities(self, R: Array, p: Array) -> dict[int, list[Proximity]]:
         """Proximities of the pairs nearer than the margin, by the pair's number."""

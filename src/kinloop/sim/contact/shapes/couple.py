@@ -132,8 +132,8 @@ class Descent(NamedTuple):
     @staticmethod
     def of(x: Any) -> Descent:
         """That of `values`."""
-        parts = (np.array(x[a:b]) for a, b in ((0, 3), (3, 12), (12, 21), (21, 23), (23, 25)))
-        return Descent(*parts, x[25])
+        v, y, x_, w, at = (np.array(x[a:b]) for a, b in ((0, 3), (3, 12), (12, 21), (21, 23), (23, 25)))
+        return Descent(v, y, x_, w, at, x[25])
 
     def values(self) -> list[Any]:
         """All of it as one vector."""
@@ -142,7 +142,8 @@ class Descent(NamedTuple):
     @property
     def ours(self) -> Array:
         """The point of a that belongs to v."""
-        return self.x[:3] * (1.0 - self.w[0] - self.w[1]) + self.x[3:6] * self.w[0] + self.x[6:] * self.w[1]
+        first = self.x[:3] * (1.0 - self.w[0] - self.w[1])
+        return np.asarray(first + self.x[3:6] * self.w[0] + self.x[6:] * self.w[1])
 
     def again(self, when: Any, v: Array) -> Descent:
         """A fresh one along v where `when`."""
@@ -171,7 +172,7 @@ class Descent(NamedTuple):
         t, across = square_to(unit)
         turns = [sc.take(np.array(x), FRESH - self.fresh) for x in _ABOUT]
         turned = unit + sc.where(self.fresh > 0.5, 1.0, 0.0) * (turns[0] * t + turns[1] * across)
-        return turned / sc.sqrt(dot(turned, turned))
+        return np.asarray(turned / sc.sqrt(dot(turned, turned)))
 
 
 def square_to(n: Array) -> tuple[Array, Array]:

@@ -115,7 +115,7 @@ def _tilt(n: Array, number: Any) -> Array:
     """The tilt of a number, square to n."""
     t, across = square_to(n)
     one, other = TILT * sc.take(_ONE, number), TILT * sc.take(_OTHER, number)
-    return one * t + other * across
+    return np.asarray(one * t + other * across)
 
 
 _ONE, _OTHER = (np.array([d[k] for d in DIAGONALS]) for k in range(2))

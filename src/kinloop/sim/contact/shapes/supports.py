@@ -75,7 +75,7 @@ class Hulls:
         x, y, z = (sc.abs(d[k]) for k in range(3))
         first, second = sc.logical_and(x >= y, x >= z), y >= z
 
-        def of(values: Sequence[Any]) -> Any:
+        def of(values: Any) -> Any:
             return sc.where(first, values[0], sc.where(second, values[1], values[2]))
 
         most = sc.maximum(of((x, y, z)), 1e-300)
