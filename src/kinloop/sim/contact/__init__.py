@@ -18,6 +18,7 @@ Contact of any two bodies, through a fixed number of slots:
 
 - `scene`: the pairs of shapes that may touch; `scene_shapes`: these shapes by numbers, hulls of meshes among them.
 - `searched_pairs`: pairs without a formula, which are looked at before steps in which some are near.
+- `convex_slots`: those of convex shapes inside a kernel, as far as it can vouch for what it finds.
 - `parting`: planes between those whose boxes always meet.
 - `near_pairs`: which of them are near, and where; `room`: of how many at once.
 - `shape_poses`: where shapes are and how fast; `start_geometry`: where single free bodies push each other.

@@ -12,6 +12,7 @@
 - `simplex`: the point of a simplex nearest to the origin.
 - `couple`: two convex shapes, and whether they are near at all.
 - `meeting`: where two convex shapes meet, searched for inside a kernel.
+- `patch_corners`: corners of the patch in which they meet.
 - `convex_pairs`: pairs of convex shapes without a formula, through `coal`.
 - `over_fields`: convex shapes over height fields, triangle by triangle.
 - `outlines`: polygons in a plane, and what two of them share.

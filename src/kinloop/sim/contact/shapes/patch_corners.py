@@ -25,7 +25,7 @@ ROUNDS = 100
 CLOSED = 1e-8
 """Bounds of a distance that differ by less are the same, as a part of the sizes of the shapes."""
 
-TILT, LIFT = 0.004, 0.02
+TILT, LIFT = 0.01, 0.05
 """How far shapes are tilted against each other [rad], and lifted, as a part of the smaller one's size."""
 
 NARROW = 0.06

@@ -11,7 +11,7 @@ along d. On the surface of a convex body that ends at the furthest of all. Where
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
