@@ -23,11 +23,8 @@ ROUGH = 1e-5
 """A solution that changes velocities by more than this in its last round [m/s, rad/s] is not one yet. Contacts between
 bodies come in patches and stacks, where what a round changes is a small part of what is wrong."""
 
-VAIN = 16.0
+VAIN = 60.0
 """So many rounds that begin ahead and come no nearer to a solution are left for small steps, which go in no circles."""
-
-LATER = 1e-4
-"""The same after many rounds of small steps: what contacts with a ground are content with (`solver.ROUGH`)."""
 
 USUAL = 4
 """Rows that count as operations: as many contacts as a robot with legs mostly has."""
@@ -158,7 +155,7 @@ class _Sweeps:
         def sweep(carry: Any, given: Any, shared: Any, rests: Any) -> Array:
             return self._sweep(carry, shared, small=True, rests=rests)
 
-        return small_steps(sweep, self._lift, rounds, carry, (), when, ROUGH, LATER, self._shared)
+        return small_steps(sweep, self._lift, rounds, carry, (), when, ROUGH, self._shared)
 
     def _split(self, shared: Any) -> tuple[Array, Array, Any]:
         """The two tables, and the values of joints with the number of contacts behind them."""

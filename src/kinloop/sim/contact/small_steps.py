@@ -19,9 +19,6 @@ from kinloop.scalar import Array
 MOST_SMALL = 200
 """So many times the usual number of rounds are spent at most with small steps, and again without lifting."""
 
-PATIENT = 12.0
-"""So many times the usual number of rounds may bring the best solution; then a good one does."""
-
 JAMMED = 1e-2
 """Velocities that the solver leaves changing by more than this [m/s, rad/s] are asked for in vain."""
 
@@ -36,13 +33,12 @@ Lift = Callable[..., Any]
 
 
 def small_steps(
-    sweep: Sweep, lift: Lift, rounds: int, carry: Any, given: Any, when: Any, rough: float, later: float, *table: Any
+    sweep: Sweep, lift: Lift, rounds: int, carry: Any, given: Any, when: Any, rough: float, *table: Any
 ) -> tuple[Any, Any, Any]:
     """What `carry` leads to where it is no solution yet and `when` holds, after how many rounds, and whether at rest.
 
     Each round begins ahead of the last one, by a part of what that changed: more from round to round [Nesterov1983],
-    and none after a round that changed more than the one before. A solution changes by less than `rough`, or by less
-    than `later` after `PATIENT` times the usual number of rounds.
+    and none after a round that changed more than the one before.
     """
     n, most = len(carry) - 1, float(MOST_SMALL * rounds)
 
@@ -59,10 +55,7 @@ def small_steps(
 
     def done(c: Any) -> Any:
         spent = sc.logical_and(c[0] >= most, sc.logical_not(c[2] > 0.0))
-        enough = c[-1] <= rough
-        if later > rough:
-            enough = sc.logical_or(enough, sc.logical_and(c[0] >= PATIENT * rounds, c[-1] <= later))
-        return sc.logical_or(enough, spent)
+        return sc.logical_or(c[-1] <= rough, spent)
 
     begin = _vector([0.0, 0.0, 0.0, *carry[:-1], *carry])
     again = sc.logical_and(when, carry[-1] > rough)

@@ -160,7 +160,7 @@ class _Sweeps:
                 most = sc.maximum(most, lift(given))
             return most
 
-        return small_steps(sweep, fastest, rounds, carry, _as_array(self.pack.values), when, ROUGH, ROUGH)
+        return small_steps(sweep, fastest, rounds, carry, _as_array(self.pack.values), when, ROUGH)
 
     def _sweep(self, carry: Any, given: Any, small: bool = False, rests: Any = False) -> Any:
         first = 3 * len(self.contacts)
