@@ -247,7 +247,9 @@ def test_without_coal_it_says_what_to_install(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(MethodError, match=r"pip install 'kinloop\[collision\]'"):
-        ConvexShape("sphere", [0.1])
+        ConvexPairs([ConvexShape("sphere", [0.1])] * 2, [(0, 1)]).proximities(
+            np.stack([np.eye(3)] * 2), np.zeros((2, 3))
+        )
 
 
 @pytest.mark.slow
