@@ -19,7 +19,7 @@ from kinloop import scalar as sc
 from kinloop.scalar import Array
 from kinloop.sim.contact.shapes.patches import APART
 from kinloop.sim.contact.shapes.proximity import FAR, choose, dot, in_world, seen_from, vector
-from kinloop.sim.contact.shapes.simplex import nearer
+from kinloop.sim.contact.shapes.simplex import THIN, nearer
 from kinloop.sim.contact.shapes.supports import Hulls, Sum
 from kinloop.spatial import cross
 
@@ -142,8 +142,21 @@ class Descent(NamedTuple):
     @property
     def ours(self) -> Array:
         """The point of a that belongs to v."""
-        first = self.x[:3] * (1.0 - self.w[0] - self.w[1])
-        return np.asarray(first + self.x[3:6] * self.w[0] + self.x[6:] * self.w[1])
+        return _mixed(self.x, self.w)
+
+    def crossed(self, n: Array) -> tuple[Array, Array]:
+        """The point of a, and that of the difference, where the line along n crosses the simplex; v where it is none.
+
+        Points of a and b that belong to v are not above each other along n where their surfaces are tilted against it.
+        """
+        t, across = square_to(n)
+        (x, y), (x_i, y_i), (x_j, y_j) = ((dot(t, p), dot(across, p)) for p in (self.y[:3], self.y[3:6], self.y[6:]))
+        x_i, y_i, x_j, y_j = x_i - x, y_i - y, x_j - x, y_j - y
+        area = x_i * y_j - y_i * x_j
+        solid = area * area > THIN * (x_i * x_i + y_i * y_i) * (x_j * x_j + y_j * y_j)
+        per = 1.0 / sc.where(solid, area, 1.0)
+        w = choose(solid, (per * (x_j * y - y_j * x), per * (y_i * x - x_i * y)), self.w)
+        return _mixed(self.x, w), choose(solid, _mixed(self.y, w), self.v)
 
     def again(self, when: Any, v: Array) -> Descent:
         """A fresh one along v where `when`."""
@@ -173,6 +186,11 @@ class Descent(NamedTuple):
         turns = [sc.take(np.array(x), FRESH - self.fresh) for x in _ABOUT]
         turned = unit + sc.where(self.fresh > 0.5, 1.0, 0.0) * (turns[0] * t + turns[1] * across)
         return np.asarray(turned / sc.sqrt(dot(turned, turned)))
+
+
+def _mixed(corners: Array, w: Array) -> Array:
+    """The mixture of three points, by the weights of the last two."""
+    return np.asarray(corners[:3] * (1.0 - w[0] - w[1]) + corners[3:6] * w[0] + corners[6:] * w[1])
 
 
 def square_to(n: Array) -> tuple[Array, Array]:

@@ -72,8 +72,8 @@ def _round(couple: Couple, carry: Any, told: Any) -> list[Any]:
     fresh = before.fresh > 0.5
     ended = sc.logical_and(sc.logical_not(fresh), sc.logical_or(closed, seen.closer >= seen.high * seen.high))
     lost = sc.logical_and(seen.inside, sc.logical_not(closed))
-    ours = before.ours
-    theirs = ours + n * (dot(tilt, ours - middle) + lift) - before.v
+    ours, off = before.crossed(n)
+    theirs = ours + n * (dot(tilt, ours - middle) + lift) - off
     corner = [*(0.5 * (ours + theirs)), dot(n, ours - theirs)]
     out: list[Any] = []
     for k in range(4):
