@@ -172,7 +172,7 @@ def test_a_box_on_a_box_meets_it_in_the_corners_of_the_patch():
                 + (np.array([[1, 1, 0], [-1, 1, 0], [1, -1, 0], [-1, -1, 0]]) * 0.1) @ turn.T
             )
             off = np.abs(corners[:, None, :2] - ours[None, :, :2]).max(axis=-1)
-            assert off.min(axis=0).max() < 1e-4 and off.min(axis=1).max() < 1e-4
+            assert off.min(axis=0).max() < 1e-9 and off.min(axis=1).max() < 1e-9
 
 
 def test_climbs_end_at_the_vertex_furthest_along_a_direction():

@@ -29,6 +29,9 @@ FRESH, ABOUT = 4.0, 0.1
 EMPTY = -1.0
 """The first weight of a simplex without corners."""
 
+LEVEL = 1e-6
+"""A face whose points reach along v as far as v does, but for this part, is the one that has v."""
+
 _ABOUT = (0.0, ABOUT, -0.5 * ABOUT, -0.5 * ABOUT), (0.0, 0.0, 0.75**0.5 * ABOUT, -(0.75**0.5) * ABOUT)
 
 ROUNDS = 24
@@ -145,9 +148,10 @@ class Descent(NamedTuple):
         return _mixed(self.x, self.w)
 
     def crossed(self, n: Array) -> tuple[Array, Array]:
-        """The point of a, and that of the difference, where the line along n crosses the simplex; v where it is none.
+        """The point of a, and that of the difference, where the line along n crosses the face that has v.
 
         Points of a and b that belong to v are not above each other along n where their surfaces are tilted against it.
+        Where no face has v, but an edge or a corner, they are those of v.
         """
         t, across = square_to(n)
         (x, y), (x_i, y_i), (x_j, y_j) = ((dot(t, p), dot(across, p)) for p in (self.y[:3], self.y[3:6], self.y[6:]))
@@ -155,8 +159,10 @@ class Descent(NamedTuple):
         area = x_i * y_j - y_i * x_j
         solid = area * area > THIN * (x_i * x_i + y_i * y_i) * (x_j * x_j + y_j * y_j)
         per = 1.0 / sc.where(solid, area, 1.0)
-        w = choose(solid, (per * (x_j * y - y_j * x), per * (y_i * x - x_i * y)), self.w)
-        return _mixed(self.x, w), choose(solid, _mixed(self.y, w), self.v)
+        w = vector(per * (x_j * y - y_j * x), per * (y_i * x - x_i * y))
+        off, square = _mixed(self.y, w), dot(self.v, self.v)
+        level = sc.logical_and(solid, sc.abs(dot(off, self.v) - square) <= LEVEL * square)
+        return choose(level, _mixed(self.x, w), self.ours), choose(level, off, self.v)
 
     def again(self, when: Any, v: Array) -> Descent:
         """A fresh one along v where `when`."""

@@ -17,7 +17,7 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.scalar import Array
 from kinloop.sim.contact.shapes.couple import Couple, Descent, square_to
-from kinloop.sim.contact.shapes.proximity import FAR, choose, dot, in_world, seen_from
+from kinloop.sim.contact.shapes.proximity import FAR, choose, dot, in_world, permuted, seen_from
 
 ROUNDS = 100
 """Rounds for all corners at most."""
@@ -31,7 +31,7 @@ TILT, LIFT = 0.01, 0.05
 NARROW = 0.06
 """A patch that is no wider than this part of the smaller one's size counts as a point."""
 
-DIAGONALS = ((0.9, 1.1), (-0.9, -1.1), (1.1, -0.9), (-1.1, 0.9))
+DIAGONALS = ((-0.9, -1.1), (0.9, 1.1), (-1.1, 0.9), (1.1, -0.9))
 """Directions of tilts: none of them is that of an edge of a box, or of its diagonal."""
 
 
@@ -66,7 +66,7 @@ def _round(couple: Couple, carry: Any, told: Any) -> list[Any]:
     """One round towards the corner whose number is last in `carry`."""
     n, middle, lift = np.array(told[:3]), np.array(told[3:6]), told[6]
     before, rows, number = Descent.of(carry[:26]), carry[26:42], carry[42]
-    tilt = _tilt(n, number)
+    tilt = _tilt(couple, n, number)
     descent, seen = before.round(couple, n, lift, tilt, middle)
     closed = seen.low >= seen.high - CLOSED * couple.size
     fresh = before.fresh > 0.5
@@ -94,7 +94,7 @@ def _may_be_wide(couple: Couple, n: Array, at: Array, when: Any) -> Any:
     def look(carry: Any, given: Any) -> list[Any]:
         now, n = couple.told(given), np.array(given[len(given) - 3 :])
         number, at, low, high = carry[0], carry[1:3], carry[3:7], carry[7:11]
-        d, axes = n + _tilt(n, number), square_to(n)
+        d, axes = n + _tilt(now, n, number), square_to(n)
         ours, at_a = now.furthest(now.a, -seen_from(now.R, d), at[0])
         theirs, at_b = now.furthest(now.b, d, at[1])
         x = now.p + in_world(now.R, ours)
@@ -111,11 +111,16 @@ def _may_be_wide(couple: Couple, n: Array, at: Array, when: Any) -> Any:
     return sc.logical_and(sc.maximum(*shared) > -beside, sc.minimum(*shared) > beside)
 
 
-def _tilt(n: Array, number: Any) -> Array:
-    """The tilt of a number, square to n."""
-    t, across = square_to(n)
-    one, other = TILT * sc.take(_ONE, number), TILT * sc.take(_OTHER, number)
-    return np.asarray(one * t + other * across)
+def _tilt(couple: Couple, n: Array, number: Any) -> Array:
+    """The tilt of a number, square to n: along diagonals of the face of a's box that looks most along n.
+
+    Corners come in the order of those of two boxes (`box_box`): what a solver finds where several orders of impulses
+    are possible depends on it.
+    """
+    own = seen_from(couple.R, n)
+    sides = np.array([permuted(own, line) for line in couple.R])
+    along = TILT * (sc.take(_ONE, number) * sides[:, 1] + sc.take(_OTHER, number) * sides[:, 2])
+    return np.asarray(along - dot(n, along) * n)
 
 
 _ONE, _OTHER = (np.array([d[k] for d in DIAGONALS]) for k in range(2))
