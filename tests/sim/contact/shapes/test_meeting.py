@@ -175,6 +175,42 @@ def test_a_box_on_a_box_meets_it_in_the_corners_of_the_patch():
             assert off.min(axis=0).max() < 1e-9 and off.min(axis=1).max() < 1e-9
 
 
+def turned_to(rng, n, m):
+    """A random rotation that turns a unit vector n to m."""
+    axes = []
+    for u, other in ((n, (0.3, 0.5, 0.8)), (m, rng.normal(size=3))):
+        t = np.cross(u, other) / np.linalg.norm(np.cross(u, other))
+        axes.append(np.column_stack([t, np.cross(u, t), u]))
+    return axes[1] @ axes[0].T
+
+
+def test_corners_of_faces_that_meet_lie_on_both_of_them():
+    """Random faces of boxes and hulls, tilted by up to a hundredth, apart or a little in each other."""
+    rng, shapes = np.random.default_rng(8), some_shapes()
+    own = [k for k, s in enumerate(shapes) if s.kind in ("box", "mesh")]
+    k, pairs, patches = rng.choice(own, (400, 2)), [], 0
+    for i, j in k:
+        up, tilted = rng.normal(size=(2, 3))
+        up, tilted = up / np.linalg.norm(up), up / np.linalg.norm(up) + 0.003 * tilted
+        faces = [shapes[x].planes[rng.integers(len(shapes[x].planes)), :3] for x in (i, j)]
+        R_a, R_b = turned_to(rng, faces[0], -tilted / np.linalg.norm(tilted)), turned_to(rng, faces[1], up)
+        apart = shapes[i].reach(-up @ R_a) + shapes[j].reach(up @ R_b) + rng.uniform(-5e-4, 1e-3)
+        pairs.append((R_a, apart * up + rng.uniform(-0.05, 0.05, 3), R_b, np.zeros(3)))
+    R, p = [np.array([x[n] for x in pairs]) for n in (0, 2)], [np.array([x[n] for x in pairs]) for n in (1, 3)]
+    said, gap, _, normal, corners = told(k, R, p)
+    for (i, j), (R_a, p_a, R_b, p_b), n, g, patch, (near, _, sure, wide) in zip(
+        k, pairs, normal, gap, corners, said, strict=True
+    ):
+        if near and sure and wide:
+            patch, patches = patch[patch[:, 3] < 1.0], patches + 1
+            x, gaps = patch[:, :3], patch[:, 3]
+            assert gaps.min() > g - 1e-9
+            above, below = shapes[j].way_out((x - p_b) @ R_b, n @ R_b), shapes[i].way_out((x - p_a) @ R_a, -n @ R_a)
+            np.testing.assert_allclose(above, -0.5 * gaps, atol=1e-9)
+            np.testing.assert_allclose(below, -0.5 * gaps, atol=1e-9)
+    assert patches > 100
+
+
 def test_climbs_end_at_the_vertex_furthest_along_a_direction():
     rng = np.random.default_rng(0)
     shapes = [ConvexShape("mesh", rng.normal(size=(n, 3)) * rng.uniform(0.1, 1.0, 3)) for n in (4, 30, 300)]
