@@ -7,8 +7,8 @@ below zero, and nodes "pick" take them one by one.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -22,6 +22,9 @@ def take(table: Any, index: Any) -> Any:
     Entries are numbers or symbols. The index is a whole number, or a symbol for one.
     """
     table = np.asarray(table)
+    if isinstance(index, Symbol) and table.dtype == float:
+        columns = [_of_numbers(index.graph, x, index) for x in table.reshape(len(table), -1).T]
+        return columns[0] if table.ndim == 1 else np.array(columns, dtype=object).reshape(table.shape[1:])
     if not isinstance(index, Symbol):
         return take_number(list(table), index) if isinstance(index, np.ndarray) else table[_place(len(table), index)]
     if table.ndim == 1:
@@ -55,21 +58,34 @@ def _node(graph: Graph, entries: list[Any], index: Symbol) -> Any:
     first = entries[0]
     if all(x is first or (not isinstance(x, Symbol) and not isinstance(first, Symbol) and x == first) for x in entries):
         return first
-    if any(isinstance(x, Symbol) for x in entries):
-        table = graph.node("table", tuple(lift(graph, x) for x in entries))
-    else:
-        table = graph.node("table", (), Numbers(entries))
-    return graph.node("take", (table, index))
+    if not any(isinstance(x, Symbol) for x in entries):
+        return _of_numbers(graph, np.array(entries, dtype=float), index)
+    return graph.node("take", (graph.node("table", tuple(lift(graph, x) for x in entries)), index))
+
+
+def _of_numbers(graph: Graph, entries: Array, index: Symbol) -> Any:
+    """One entry of a table of numbers at an index that is a symbol."""
+    if (entries == entries[0]).all():
+        return float(entries[0])
+    return graph.node("take", (graph.node("table", (), Numbers.of(entries)), index))
 
 
 class Numbers:
     """The entries of a table of numbers, which is one node without arguments, however long it is."""
 
-    __slots__ = ("_digest", "entries")
+    __slots__ = ("__weakref__", "_digest", "entries")
 
-    def __init__(self, entries: Sequence[Any]) -> None:
-        self.entries = tuple(map(float, entries))
-        self._digest = hashlib.sha256(np.array(self.entries).tobytes()).hexdigest()
+    def __init__(self, entries: Array, digest: str) -> None:
+        self.entries, self._digest = tuple(entries.tolist()), digest
+
+    @classmethod
+    def of(cls, entries: Array) -> Numbers:
+        """Those of an array; equal ones are one object as long as somebody has it."""
+        digest = hashlib.sha256(np.ascontiguousarray(entries).tobytes()).hexdigest()
+        found = _KNOWN.get(digest)
+        if found is None:
+            found = _KNOWN[digest] = cls(entries, digest)
+        return found
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Numbers) and other._digest == self._digest
@@ -79,6 +95,9 @@ class Numbers:
 
     def __repr__(self) -> str:
         return f"Numbers({self._digest})"
+
+
+_KNOWN: WeakValueDictionary[str, Numbers] = WeakValueDictionary()
 
 
 class Nearest:

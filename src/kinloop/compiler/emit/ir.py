@@ -34,6 +34,7 @@ class Module:
         self._send = send
         self._intrinsics: list[str] = []
         self._lines: list[str] = []
+        self._numbers: dict[int, tuple[str, Sequence[float]]] = {}
         self._stages: list[tuple[str, Sequence[str], list[str]]] = []  # those not sent yet: name, parameters, body
 
     def declare(self, result: str, name: str, *parameters: str) -> None:
@@ -48,6 +49,16 @@ class Module:
         """Constants of one type, side by side."""
         listed = [f"{kind} {entry}" for entry in entries]
         self._lines.append(f"@{name} = internal constant [{len(listed)} x {kind}] [{', '.join(listed)}]")
+
+    def numbers(
+        self, name: str, kind: str, entries: Sequence[float], texts: Callable[[Sequence[float]], Iterable[str]]
+    ) -> None:
+        """A table of numbers as `texts` writes them; the same entries under a second name are not written again."""
+        first, _ = self._numbers.setdefault(id(entries), (name, entries))
+        if first == name:
+            self.table(name, kind, texts(entries))
+        else:
+            self._lines.append(f"@{name} = internal alias [{len(entries)} x {kind}], ptr @{first}")
 
     @contextlib.contextmanager
     def function(self, result: str, name: str, *parameters: str, public: bool = False) -> Iterator[Writer]:

@@ -88,8 +88,8 @@ def _write_plan(
     names[id(plan)] = [f"p{number}_{k}" for k in range(len(plan.stages))]
     for k, table in plan.tables.items():
         if table.constants:
-            numbers = map(layout.vector.one_lane().const, table.constants)
-            module.table(table_name(f"p{number}", k)[1:], layout.vector.real, numbers)
+            name = table_name(f"p{number}", k)[1:]
+            module.numbers(name, layout.vector.real, table.constants, layout.vector.each)
     for name, stage in zip(names[id(plan)], plan.stages, strict=True):
         if isinstance(stage, Segment) and stage.rows:
             write_row_segment(module, name, plan, stage, layout.block, parts)

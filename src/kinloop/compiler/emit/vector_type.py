@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,6 +67,13 @@ class Vector:
             with np.errstate(over="ignore"):
                 x = float(np.float32(x))
         return self.splat(self.real, f"0x{struct.unpack('>Q', struct.pack('>d', x))[0]:016X}")
+
+    def each(self, numbers: Sequence[float]) -> list[str]:
+        """Every number in a lane of its own, as `one_lane().const` writes it."""
+        with np.errstate(over="ignore"):
+            rounded = np.asarray(numbers, dtype=np.float32 if self.real == "float" else np.float64)
+        digits = rounded.astype(">f8").tobytes().hex().upper()
+        return [f"0x{digits[k : k + 16]}" for k in range(0, len(digits), 16)]
 
     def as_double(self) -> Vector:
         return Vector(self.width, "double")

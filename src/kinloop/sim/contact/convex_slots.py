@@ -41,12 +41,16 @@ KEYS = range(0, POINTS * POINT, POINT)
 
 
 class Meeting(NamedTuple):
-    """Points (n, POINT) of pairs that meet, and whether some are in doubt; the slots of these pairs, and how many."""
+    """Points (n, POINT) of pairs that meet, and whether some are in doubt; the slots of these pairs, and how many.
+
+    `after` is zero, known when all this is: what is to be found next to it waits for that.
+    """
 
     points: Array
     doubt: Any
     slots: Array = np.empty((0, 7))
     count: Any = 0.0
+    after: Any = 0.0
 
 
 class ConvexSlots:
@@ -85,14 +89,15 @@ class ConvexSlots:
             dtype=object,
         )
         filled = sc.minimum(few, float(small))
-        (doubt,), points = sc.scan(self._met, [False], close, shared, filled, 1, KEYS)
+        (lost,), points = sc.scan(self._met, [0.0], close, shared, filled, 1, KEYS)
         crowded = sc.logical_or(count > float(coarse), sc.logical_or(left > float(fine), few > float(small)))
-        return Meeting(points.reshape(-1, POINT), sc.logical_or(doubt, crowded), close, filled)
+        doubt = sc.logical_or(lost > 0.0, crowded)
+        return Meeting(points.reshape(-1, POINT), doubt, close, filled, sc.minimum(lost, 0.0))
 
     def begun(self, found: Meeting, poses: list[Transform], speeds: list[Any], h: Any, when: Any) -> Array:
         """The same points where shapes are at other poses; without normals where they are far, or not `when`."""
         table = np.array([[*poses[k].p, *poses[k].R.flat, speeds[k]] for k in self.used], dtype=object)
-        _, points = sc.scan(self._met, [False], found.slots, [table.ravel(), [2.0 * h]], found.count, 1, KEYS)
+        _, points = sc.scan(self._met, [0.0], found.slots, [table.ravel(), [2.0 * h]], found.count, 1, KEYS)
         points = points.reshape(-1, POINT)
         for row in points:
             there = sc.logical_and(when, row[1] < 0.5 * FAR)
@@ -151,7 +156,7 @@ class ConvexSlots:
         return [], [sc.where(seen.near, -1.0, 1.0), *seen.v, *seen.at]
 
     def _met(self, carry: Any, row: Any, shared: Any) -> tuple[list[Any], list[Any]]:
-        """The points of one pair."""
+        """The points of one pair; carried is how many were in doubt."""
         couple, b, margin, reach = self._couple(row[0], row[6] > 0.0, shared)
         met = search(couple, np.array(row[1:4]), np.array(row[4:6]), row[6] > 0.0)
         nearest = [*met.point, met.gap]
@@ -163,7 +168,7 @@ class ConvexSlots:
             *x, gap = (sc.where(met.corners.wide, y, z) for y, z in zip(corner, alone, strict=True))
             gap = sc.where(sc.logical_and(met.sure, sc.logical_not(met.apart)), gap, FAR)
             left += [gap - reach, gap - margin, *(b.p + in_world(b.R, np.array(x))), *n, number]
-        return [sc.logical_or(carry[0], sc.logical_not(met.sure))], left
+        return [carry[0] + sc.where(met.sure, 0.0, 1.0)], left
 
 
 def _there(slot: int, count: Any) -> Any:

@@ -51,8 +51,14 @@ class Near(NamedTuple):
     meeting: Any = None
 
 
-def near_points(scene: Scene, poses: list[Transform], speeds: list[Any], h: Any, nearby: float) -> Near:
-    """Points of all pairs that may touch within a step; `poses` and `speeds` [m/s] are those of the shapes."""
+def near_points(
+    scene: Scene, poses: list[Transform], speeds: list[Any], h: Any, nearby: float, after: Any = 0.0
+) -> Near:
+    """Points of all pairs that may touch within a step; `poses` and `speeds` [m/s] are those of the shapes.
+
+    It is looked for when `after`, which is zero, is known: loops that run one after the other leave their points side
+    by side in memory, and nothing copies them.
+    """
     missed: Any = 0.0
     chosen, count = list[tuple[Array, Any]](), 0.0
     for group in scene.classes:
@@ -61,7 +67,7 @@ def near_points(scene: Scene, poses: list[Transform], speeds: list[Any], h: Any,
         own, count = sc.nearest(keys, slots)
         if slots < len(keys):
             missed = missed + sc.maximum(count - float(slots), 0.0)
-        chosen.append((own, sc.minimum(count, float(slots))))
+        chosen.append((own, sc.minimum(count, float(slots)) + after))
     points = looked_at(scene, chosen, poses, speeds, h, nearby)
     return Near(points, missed, count, chosen=tuple(chosen))
 

@@ -176,10 +176,11 @@ class PairContact(Contact):
     def _near(self, poses: dict[int, Transform], s: SmoothMotion, h: Any) -> Near:
         """The points that are near."""
         moving = shape_motion(self.scene.shapes, poses, s.kin)
-        near = near_points(self.scene, *moving, h, NEARBY)
-        if self.search is not None:
-            near = self.search.added(near, self.searched, self.search.meeting(*moving, h))
-        return near
+        if self.search is None:
+            return near_points(self.scene, *moving, h, NEARBY)
+        found = self.search.meeting(*moving, h)
+        near = near_points(self.scene, *moving, h, NEARBY, found.after)
+        return self.search.added(near, self.searched, found)
 
     def _from_start(
         self, tree: ClusterTree, s: SmoothMotion, tables: Tables, middle: dict[int, Transform], near: Near, first: Any

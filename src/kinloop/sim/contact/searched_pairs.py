@@ -19,7 +19,7 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.errors import MethodError
 from kinloop.scalar import Array
-from kinloop.sim.contact.convex_slots import ConvexSlots, Meeting
+from kinloop.sim.contact.convex_slots import POINTS, ConvexSlots, Meeting
 from kinloop.sim.contact.near_pairs import NEARBY, POINT, Near
 from kinloop.sim.contact.parting import find_partings
 from kinloop.sim.contact.scene import FIELDS, Scene, named_pairs
@@ -139,10 +139,17 @@ class SearchedPairs:
     def added(self, near: Near, told: Array | None, found: Meeting) -> Near:
         """What is near, with what a step found, or where that is in doubt with what it was told, if anything.
 
-        In a loop, so that all points lie side by side without being copied; it waits for those with a formula.
+        In loops that wait for those with a formula: so all points lie side by side without being copied.
         """
-        close, own = found.doubt, found.points.copy()
-        own[:, 0] = [sc.where(close, FAR, x) for x in own[:, 0]]
+        close = found.doubt
+
+        def kept(carry: Any, row: Any, shared: Any) -> tuple[list[Any], list[Any]]:
+            return [], [sc.where(shared[0], FAR, row[0]), *row[1:]]
+
+        own = np.empty((0, POINT))
+        if len(found.points):
+            count = float(POINTS) * found.count + found.after
+            _, own = sc.scan(kept, [], found.points, [[close]], count, 1, [0])
         if told is None:
             return near._replace(points=np.concatenate([near.points, own]), waits=close, meeting=found)
         count = sc.where(close, float(self.slots), sc.minimum(near.last, 0.0))
