@@ -15,13 +15,13 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.scalar import Array
-from kinloop.sim.contact.near_pairs import NEARBY, POINT
+from kinloop.sim.contact.near_pairs import NEARBY, POINT, pose_table
 from kinloop.sim.contact.shapes.convex import ConvexShape
 from kinloop.sim.contact.shapes.couple import Body, Couple, are_near
 from kinloop.sim.contact.shapes.meeting import search
 from kinloop.sim.contact.shapes.patches import completed
 from kinloop.sim.contact.shapes.proximity import FAR, dot, in_world, seen_from
-from kinloop.sim.contact.shapes.supports import Hulls, Sum, core
+from kinloop.sim.contact.shapes.supports import SUM, Hulls, Sum, core
 from kinloop.spatial import Transform
 
 COARSE = 64
@@ -56,25 +56,26 @@ class Meeting(NamedTuple):
 class ConvexSlots:
     """The pairs of a scene, by their shapes, that are looked for inside a kernel.
 
-    `shapes` are by place those of the scene, `pairs` (n, 2) their places, `numbers` those of pairs in the scene.
+    `shapes` are by place those of the scene, which has so many, `pairs` (n, 2) their places, `numbers` those of pairs.
     """
 
-    def __init__(self, shapes: dict[int, ConvexShape], pairs: Array, margins: Array, numbers: Array) -> None:
-        self.used = sorted({int(k) for k in pairs.flat})
-        place = {k: n for n, k in enumerate(self.used)}
-        self.shapes = [shapes[k] for k in self.used]
-        self.pairs = np.array([[place[int(k)] for k in pair] for pair in pairs], dtype=int)
-        self.margins, self.numbers = margins, numbers.astype(float)
-        self.hulls = Hulls(s.hull for s in self.shapes if s.kind == "mesh")
-        self.cores = np.array([core(s) for s in self.shapes])
-        self.hull = np.array([self.hulls.number[id(s.hull)] if s.kind == "mesh" else -1.0 for s in self.shapes])
-        self.boxes = np.array([[*s.middle, *s.half] for s in self.shapes])
-        self.flat = np.array([float(s.flat) for s in self.shapes])
+    def __init__(
+        self, shapes: dict[int, ConvexShape], count: int, pairs: Array, margins: Array, numbers: Array
+    ) -> None:
+        self.pairs, self.margins, self.numbers = pairs, margins, numbers.astype(float)
+        own = sorted({int(k) for k in pairs.flat})
+        self.hulls = Hulls(shapes[k].hull for k in own if shapes[k].kind == "mesh")
+        self.cores, self.boxes, self.flat = np.zeros((count, SUM)), np.zeros((count, 6)), np.zeros(count)
+        self.hull = np.full(count, -1.0)
+        for k in own:
+            shape = shapes[k]
+            self.cores[k], self.boxes[k], self.flat[k] = core(shape), [*shape.middle, *shape.half], float(shape.flat)
+            if shape.kind == "mesh":
+                self.hull[k] = self.hulls.number[id(shape.hull)]
 
     def __call__(self, near: list[Any], poses: list[Transform], speeds: list[Any], h: Any) -> Meeting:
         """Points of pairs that may touch within a step; `near` are keys of all pairs, below zero where they may."""
-        poses, speeds = [poses[k] for k in self.used], [speeds[k] for k in self.used]
-        table = np.array([[*x.p, *x.R.flat, v] for x, v in zip(poses, speeds, strict=True)], dtype=object)
+        table = pose_table(poses, speeds)
         coarse, fine, small = (min(x, len(self.pairs)) for x in (COARSE, FINE, SMALL))
         chosen, count = sc.nearest(near, coarse)
         shared = [table.ravel(), [h]]
@@ -96,7 +97,7 @@ class ConvexSlots:
 
     def begun(self, found: Meeting, poses: list[Transform], speeds: list[Any], h: Any, when: Any) -> Array:
         """The same points where shapes are at other poses; without normals where they are far, or not `when`."""
-        table = np.array([[*poses[k].p, *poses[k].R.flat, speeds[k]] for k in self.used], dtype=object)
+        table = pose_table(poses, speeds)
         _, points = sc.scan(self._met, [0.0], found.slots, [table.ravel(), [2.0 * h]], found.count, 1, KEYS)
         points = points.reshape(-1, POINT)
         for row in points:
@@ -115,7 +116,7 @@ class ConvexSlots:
 
     def _turned(self, carry: Any, row: Any, shared: Any) -> tuple[list[Any], list[Any]]:
         """How far the boxes of a pair are apart along their own axes, beyond what matters."""
-        table, h = np.array(shared[:-1]).reshape(len(self.used), -1), shared[-1]
+        table, h = np.array(shared[:-1]).reshape(len(self.flat), -1), shared[-1]
         i, j, a, b, _, reach = self._pair(row[0], table, h)
         box_a, box_b = sc.take(self.boxes, i), sc.take(self.boxes, j)
         middle = (a.p + in_world(a.R, box_a[:3])) - (b.p + in_world(b.R, box_b[:3]))
@@ -133,7 +134,7 @@ class ConvexSlots:
 
         Where it is not `there` they are no hulls, which would be climbed in vain.
         """
-        table, h = np.array(shared[:-1]).reshape(len(self.used), -1), shared[-1]
+        table, h = np.array(shared[:-1]).reshape(len(self.flat), -1), shared[-1]
         i, j, a, b, margin, reach = self._pair(number, table, h)
         R = np.array([seen_from(b.R, a.R[:, k]) for k in range(3)]).T
         parts = [Sum.of(self.cores[self.pairs[:, side]]) for side in (0, 1)]

@@ -76,7 +76,7 @@ def looked_at(
     scene: Scene, chosen: Sequence[tuple[Array, Any]], poses: list[Transform], speeds: list[Any], h: Any, nearby: float
 ) -> Array:
     """Points of chosen pairs of every kind, a row each."""
-    table = np.array([[*pose.p, *pose.R.flat, speed] for pose, speed in zip(poses, speeds, strict=True)], dtype=object)
+    table = pose_table(poses, speeds)
     rows, first = list[Array](), 0
     for group, (own, count) in zip(scene.classes, chosen, strict=True):
         body = _looked_at(group, scene.shapes, first, nearby)
@@ -85,6 +85,11 @@ def looked_at(
         rows.append(found.reshape(-1, POINT))
         first += len(group.pairs)
     return np.concatenate(rows) if rows else np.empty((0, POINT))
+
+
+def pose_table(poses: list[Transform], speeds: list[Any]) -> Array:
+    """Place, rotation and speed of all shapes, a row each: loops that are given the same table share it in memory."""
+    return np.array([[*pose.p, *pose.R.flat, speed] for pose, speed in zip(poses, speeds, strict=True)], dtype=object)
 
 
 def nearness(

@@ -52,7 +52,7 @@ class SearchedPairs:
             raise MethodError(f"{named_pairs(scene.shapes, pairs)}: {error}") from None
         used = sorted({k for x in pairs for k in (x.a, x.b)})
         place, known = {k: n for n, k in enumerate(used)}, dict[Any, ConvexShape]()
-        self.shapes, self.used = [scene.shapes[k] for k in used], used
+        self.shapes, self.used, self.total = [scene.shapes[k] for k in used], used, len(scene.shapes)
         self.pairs = ConvexPairs([_convex(s, known) for s in self.shapes], [(place[x.a], place[x.b]) for x in pairs])
         self.partings = find_partings(self.pairs, [[poses[k] for k in used] for poses in usual])
         self.margins = np.array([x.margin for x in pairs])
@@ -68,7 +68,7 @@ class SearchedPairs:
         own = sorted(self.inside)
         shapes = {k: s for k, s in zip(self.used, self.pairs.shapes, strict=True) if isinstance(s, ConvexShape)}
         places = np.array(self.used)[self.pairs.pairs[own]]
-        return ConvexSlots(shapes, places, self.margins[own], self.first + np.array(own))
+        return ConvexSlots(shapes, self.total, places, self.margins[own], self.first + np.array(own))
 
     @property
     def size(self) -> int:
