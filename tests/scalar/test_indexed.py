@@ -59,3 +59,14 @@ def test_tangents_of_a_table_are_read_as_it_is_and_adjoints_are_refused_by_name(
         sc.vjp(np.array([sc.take(x[:3], x[3])]), x, [1.0])
     constant = np.array([sc.take(np.arange(3.0), x[3]) * x[0]])
     assert sc.jvp(constant, x[:1], [1.0])[0] is sc.take(np.arange(3.0), x[3])
+
+
+def test_equal_tables_of_numbers_are_one_object_in_all_graphs():
+    numbers = np.linspace(0.0, 1.0, 5)
+    found = []
+    for table in (numbers, numbers.copy(), list(numbers), numbers + 1.0):
+        function = sc.trace(lambda x, table=table: np.array([sc.take(table, x[0])]), {"x": 1})
+        (output,) = function.outputs.values()
+        found.append(output.flat[0].args[0].payload)
+    assert found[0] is found[1] is found[2] and found[3] is not found[0]
+    assert found[0].entries == tuple(numbers.tolist())

@@ -7,6 +7,7 @@ import ctypes
 import pytest
 
 from kinloop.compiler.emit.ir import LIKELY, UNLIKELY, Module
+from kinloop.compiler.emit.vector_type import Vector
 from kinloop.compiler.run.compilation import compile_text
 from kinloop.compiler.run.host import host
 from kinloop.compiler.run.library import Library
@@ -134,3 +135,17 @@ def test_memory_calls_and_selection(compiled):
         w.ret("i64", add.results[0])
     f = compiled(module, 1)
     assert [f(n) for n in (0, 1, 9)] == [0, 0, 4 + 16 + 36 + 64]
+
+
+def test_a_table_of_numbers_is_written_once_under_two_names(compiled):
+    numbers, others = (1.0, -25.0, 7.0), (30.0, 40.0, 50.0)
+    module = Module()
+    for name, entries in (("a", numbers), ("b", others), ("c", numbers)):
+        module.numbers(name, "double", entries, Vector(8, "double").each)
+    with module.function("i64", "f", "i64 %k", public=True) as w:
+        first, second = (w.load("double", w.offset(f"@{name}", "%k", "double"), 8) for name in ("b", "c"))
+        total = w.new(f"fadd double {first}, {second}")
+        w.ret("i64", w.new(f"fptosi double {total} to i64"))
+    assert module.text().count("constant [3 x double]") == 2
+    f = compiled(module, 1)
+    assert [f(k) for k in range(3)] == [31, 15, 57]

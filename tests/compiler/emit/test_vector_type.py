@@ -34,6 +34,8 @@ def test_constants_keep_every_bit_and_single_precision_rounds_once(x):
     with np.errstate(over="ignore"):
         single = float(np.float32(x))
     assert struct.pack("d", value(Vector(1, "float").const(x))) == struct.pack("d", single)
+    for real in ("double", "float"):
+        assert Vector(8, real).each([x, 1.0]) == [Vector(1, real).const(x), Vector(1, real).const(1.0)]
 
 
 def test_nan_stays_nan():
