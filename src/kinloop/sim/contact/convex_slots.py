@@ -43,6 +43,8 @@ KEYS = range(0, POINTS * POINT, POINT)
 class Meeting(NamedTuple):
     """Points (n, POINT) of pairs that meet, and whether some are in doubt; the slots of these pairs, and how many.
 
+    Of each there are `POINTS`; behind those of so many pairs points must not be read.
+
     `after` is zero, known when all this is: what is to be found next to it waits for that.
     """
 
@@ -90,7 +92,7 @@ class ConvexSlots:
             dtype=object,
         )
         filled = sc.minimum(few, float(small))
-        (lost,), points = sc.scan(self._met, [0.0], close, shared, filled, 1, KEYS)
+        (lost,), points = sc.scan(self._met, [0.0], close, shared, filled, 1, ())
         crowded = sc.logical_or(count > float(coarse), sc.logical_or(left > float(fine), few > float(small)))
         doubt = sc.logical_or(lost > 0.0, crowded)
         return Meeting(points.reshape(-1, POINT), doubt, close, filled, sc.minimum(lost, 0.0))
