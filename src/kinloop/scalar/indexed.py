@@ -7,8 +7,8 @@ below zero, and nodes "pick" take them one by one.
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -67,25 +67,17 @@ def _of_numbers(graph: Graph, entries: Array, index: Symbol) -> Any:
     """One entry of a table of numbers at an index that is a symbol."""
     if (entries == entries[0]).all():
         return float(entries[0])
-    return graph.node("take", (graph.node("table", (), Numbers.of(entries)), index))
+    return graph.node("take", (graph.node("table", (), _numbers(np.ascontiguousarray(entries).tobytes())), index))
 
 
 class Numbers:
     """The entries of a table of numbers, which is one node without arguments, however long it is."""
 
-    __slots__ = ("__weakref__", "_digest", "entries")
+    __slots__ = ("_digest", "entries")
 
-    def __init__(self, entries: Array, digest: str) -> None:
-        self.entries, self._digest = tuple(entries.tolist()), digest
-
-    @classmethod
-    def of(cls, entries: Array) -> Numbers:
-        """Those of an array; equal ones are one object as long as somebody has it."""
-        digest = hashlib.sha256(np.ascontiguousarray(entries).tobytes()).hexdigest()
-        found = _KNOWN.get(digest)
-        if found is None:
-            found = _KNOWN[digest] = cls(entries, digest)
-        return found
+    def __init__(self, data: bytes) -> None:
+        self.entries = tuple(np.frombuffer(data).tolist())
+        self._digest = hashlib.sha256(data).hexdigest()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Numbers) and other._digest == self._digest
@@ -97,7 +89,10 @@ class Numbers:
         return f"Numbers({self._digest})"
 
 
-_KNOWN: WeakValueDictionary[str, Numbers] = WeakValueDictionary()
+@lru_cache(maxsize=64)
+def _numbers(data: bytes) -> Numbers:
+    """The table of numbers side by side in memory: the same object for equal ones."""
+    return Numbers(data)
 
 
 class Nearest:
