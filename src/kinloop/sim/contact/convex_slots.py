@@ -17,7 +17,7 @@ from kinloop import scalar as sc
 from kinloop.scalar import Array
 from kinloop.sim.contact.near_pairs import NEARBY, POINT, pose_table
 from kinloop.sim.contact.shapes.convex import ConvexShape
-from kinloop.sim.contact.shapes.couple import Body, Couple, are_near
+from kinloop.sim.contact.shapes.couple import Body, Couple, Kinds, are_near
 from kinloop.sim.contact.shapes.meeting import search
 from kinloop.sim.contact.shapes.patches import completed
 from kinloop.sim.contact.shapes.proximity import FAR, dot, in_world, seen_from
@@ -66,14 +66,15 @@ class ConvexSlots:
     ) -> None:
         self.pairs, self.margins, self.numbers = pairs, margins, numbers.astype(float)
         own = sorted({int(k) for k in pairs.flat})
-        self.hulls = Hulls(shapes[k].hull for k in own if shapes[k].kind == "mesh")
+        hulls = Hulls(shapes[k].hull for k in own if shapes[k].kind == "mesh")
         self.cores, self.boxes, self.flat = np.zeros((count, SUM)), np.zeros((count, 6)), np.zeros(count)
         self.hull = np.full(count, -1.0)
         for k in own:
             shape = shapes[k]
             self.cores[k], self.boxes[k], self.flat[k] = core(shape), [*shape.middle, *shape.half], float(shape.flat)
             if shape.kind == "mesh":
-                self.hull[k] = self.hulls.number[id(shape.hull)]
+                self.hull[k] = hulls.number[id(shape.hull)]
+        self.kinds = Kinds(hulls, *(Sum.of(self.cores[side]) for side in pairs.T))
 
     def __call__(self, near: list[Any], poses: list[Transform], speeds: list[Any], h: Any) -> Meeting:
         """Points of pairs that may touch within a step; `near` are keys of all pairs, below zero where they may."""
@@ -139,18 +140,16 @@ class ConvexSlots:
         table, h = np.array(shared[:-1]).reshape(len(self.flat), -1), shared[-1]
         i, j, a, b, margin, reach = self._pair(number, table, h)
         R = np.array([seen_from(b.R, a.R[:, k]) for k in range(3)]).T
-        parts = [Sum.of(self.cores[self.pairs[:, side]]) for side in (0, 1)]
         cores = [sc.take(self.cores, k) for k in (i, j)]
         first, second = (
-            Body(size, sc.where(there, sc.take(self.hull, k), -1.0), part)
-            for size, k, part in zip(cores, (i, j), parts, strict=True)
+            Body(size, sc.where(there, sc.take(self.hull, k), -1.0)) for size, k in zip(cores, (i, j), strict=True)
         )
         half = self.boxes[:, 3:].max(axis=1)
         sizes = sc.take(half, i), sc.take(half, j)
         flat = sc.take(self.flat, i) * sc.take(self.flat, j)
         limit = reach + cores[0][-1] + cores[1][-1]
         p = seen_from(b.R, a.p - b.p)
-        couple = Couple(self.hulls, first, second, flat, R, p, limit, sizes[0] + sizes[1], sc.minimum(*sizes))
+        couple = Couple(self.kinds, first, second, flat, R, p, limit, sizes[0] + sizes[1], sc.minimum(*sizes))
         return couple, b, margin, reach
 
     def _seen(self, carry: Any, row: Any, shared: Any) -> tuple[list[Any], list[Any]]:

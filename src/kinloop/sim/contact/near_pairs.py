@@ -15,7 +15,7 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.scalar import Array
-from kinloop.sim.contact.scene import PairClass, Scene, Touching
+from kinloop.sim.contact.scene import FIELDS, PairClass, Scene, Touching
 from kinloop.sim.contact.scene_shapes import Shape
 from kinloop.sim.contact.shapes import FORMULAS, HullAt
 from kinloop.sim.contact.shapes.convex import flat_hull, hull_of
@@ -95,22 +95,30 @@ def pose_table(poses: list[Transform], speeds: list[Any]) -> Array:
 def nearness(
     shapes: list[Shape], poses: list[Transform], speeds: list[Any], pair: Touching, h: Any, nearby: float
 ) -> Any:
-    """Below zero where the bounding spheres of two shapes may meet in the step; of a box the box itself."""
+    """Below zero where the bounding spheres of two shapes may meet in the step; of a box the box itself.
+
+    Sums are made shape by shape, so that pairs share them.
+    """
     i, j = pair.a, pair.b
     a, b = shapes[i], shapes[j]
-    reach = h * (nearby + speeds[i] + speeds[j]) + pair.margin
+    other = 0.0 if b.kind in ("plane", "box", *FIELDS) else b.bound
+    reach = _travel(speeds[i], h, nearby) + (a.bound + pair.margin) + (_travel(speeds[j], h, nearby) + other)
     offset = poses[i].p - poses[j].p
     if b.kind == "plane":
-        return poses[j].R[:, 2] @ offset - (a.bound + reach)
+        return poses[j].R[:, 2] @ offset - reach
     if b.kind == "terrain":  # heights of a function have no bound
-        return b.data.surface(poses[i].p)[0] - (a.bound + reach)
+        return b.data.surface(poses[i].p)[0] - reach
     if b.kind == "heightfield":
-        return _beside(b, poses[j].R.T @ offset) - (a.bound + reach)
+        return _beside(b, poses[j].R.T @ offset) - reach
     if b.kind == "box":  # often long: the sphere about a, and the box itself
         offset = poses[j].R.T @ offset
         offset = np.array([sc.maximum(sc.abs(x) - 0.5 * size, 0.0) for x, size in zip(offset, b.size, strict=True)])
-    reach = reach + (a.bound if b.kind == "box" else a.bound + b.bound)
     return offset @ offset - reach * reach
+
+
+def _travel(speed: Any, h: Any, nearby: float) -> Any:
+    """How far a shape comes in a step, with half of the speed at which pairs count as near besides."""
+    return h * (speed + 0.5 * nearby)
 
 
 def _beside(field: Shape, x: Array) -> Any:

@@ -126,14 +126,14 @@ class SearchedPairs:
         for k, ((i, j), margin) in enumerate(zip(self.pairs.pairs.tolist(), self.margins.tolist(), strict=True)):
             (low_i, high_i), (low_j, high_j) = sides[i], sides[j]
             apart: Any = None
+            low_i, low_j = low_i - (margin + ROUNDING), low_j - (margin + ROUNDING)
             for x, y in (*zip(low_i, high_j, strict=True), *zip(low_j, high_i, strict=True)):
                 apart = x - y if apart is None else sc.maximum(apart, x - y)
-            apart = apart - margin
-            reach = h * (NEARBY + speeds[self.used[i]] + speeds[self.used[j]]) + margin
+            reach = h * (NEARBY + speeds[self.used[i]] + speeds[self.used[j]]) + margin + ROUNDING
             for plane in self.partings.get(k, ()):
                 own, other = (poses[self.used[x]] for x in (plane.own, plane.other))
                 apart = sc.maximum(apart, plane.gap(own, other, self.pairs.shapes[plane.other]) - reach)
-            out.append(apart - ROUNDING)
+            out.append(apart)
         return out
 
     def added(self, near: Near, told: Array | None, found: Meeting) -> Near:

@@ -14,7 +14,7 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.scalar import Array
-from kinloop.sim.contact.acceleration import Ahead
+from kinloop.sim.contact.acceleration import BEGIN, BEST, TRAIL, Ahead, Turn, trail_of
 from kinloop.sim.contact.row_steps import ContactPlan, JointPlan, JointRow, Packer
 from kinloop.sim.contact.small_steps import small_steps
 from kinloop.sim.contact.solver import MOST, Stops
@@ -132,22 +132,41 @@ class _Sweeps:
 
         They end where `VAIN` of them in a row do not halve what the best one changed: then they go in circles.
         """
-        n, m = len(carry) - 1, self.size
+        m, joints, shape = self.size, len(self.joints), self.slots.start.shape
+        first = 2 + Ahead.size(m)
+        last = first + TRAIL * joints
 
-        def sweep(c: Any, given: Any, shared: Any) -> Array:
-            mark, vain, ahead = c[0], c[1], Ahead.read(c[2:], n, m)
-            end = self._sweep([*ahead.begin, ahead.change], shared)
-            new = ahead.after(_vector(end[:-1]), end[-1])
+        def sweep(c: Any, given: Any, shared: Any, wants: Any) -> Array:
+            mark, vain, ahead = c[0], c[1], Ahead.read(c[2:], m)
+            trail, table = c[first:last].reshape(TRAIL, joints), c[last:].reshape(len(self.slots.start), -1)
+            w, x, impulses, change = self._round(ahead.trail[BEGIN], trail[BEGIN], table, shared)
+            new, turn = ahead.after(w, change)
             gains = new.least < 0.5 * mark
-            return _vector([sc.where(gains, new.least, mark), sc.where(gains, 0.0, vain + 1.0), *new.values()])
+            marks = sc.where(gains, new.least, mark), sc.where(gains, 0.0, vain + 1.0)
+            head = _vector([*marks, *new.values(), *turn.moved(trail, x).flat])
+            told = (*turn.values(), wants)
+            return _vector([*sc.where(wants, head, c[:last]), *self._moved(table, impulses, told, shared).flat])
 
-        begin = [carry[-1], 0.0, *Ahead.of(_vector(carry[:-1]), carry[-1], m).values()]
-        again, shared = sc.logical_and(when, carry[-1] > ROUGH), self._shared
-        end = sc.repeat(
-            MOST * rounds, sweep, begin, (), again, lambda c: sc.logical_or(c[-1] <= ROUGH, c[1] >= VAIN), 0, shared
-        )
-        found = Ahead.read(end[2:], n, m)
-        return _vector([*found.best, found.least]), found.count
+        def done(c: Any) -> Any:
+            return sc.logical_or(Ahead.read(c[2:], m).change <= ROUGH, c[1] >= VAIN)
+
+        w, x, y, change = carry[:m], carry[m : m + self.own], carry[m + self.own : -1], carry[-1]
+        begin = [change, 0.0, *Ahead.of(_vector(w), change).values(), *trail_of(_vector(y)).flat]
+        begin += trail_of(_vector(x).reshape(shape)).transpose(1, 0, 2).flat
+        again = sc.logical_and(when, change > ROUGH)
+        end = sc.repeat(MOST * rounds, sweep, _vector(begin), (), again, done, 0, self._shared, chooses=True)
+        found, y = Ahead.read(end[2:], m), end[first:last].reshape(TRAIL, joints)[BEST]
+        x = end[last:].reshape(shape[0], TRAIL, shape[1])[:, BEST]
+        return _vector([*found.trail[BEST], *x.flat, *y, found.least]), found.count
+
+    def _moved(self, table: Array, impulses: Array, told: tuple[Any, ...], shared: Any) -> Array:
+        """The trails of all slots, a row each, after a round that led to these impulses and said what is `told`."""
+
+        def one(c: Any, row: Any, said: Any) -> tuple[Any, Any]:
+            trail, end = row[: table.shape[1]].reshape(TRAIL, -1), row[table.shape[1] :]
+            return [], sc.where(said[-1], Turn.of(said[:-1]).moved(trail, end).ravel(), trail.ravel())
+
+        return sc.scan(one, [], [table, impulses], told, self._split(shared)[2][-1], USUAL, ())[1]
 
     def rescue(self, rounds: int, carry: Any, when: Any) -> tuple[Any, Any, Any]:
         """What rounds before left, or where that is no solution what small steps find (`small_steps`)."""
@@ -179,10 +198,24 @@ class _Sweeps:
 
     def _sweep(self, carry: Any, shared: Any, wants: Any = True, small: bool = False, rests: Any = False) -> Array:
         """`carry` after a round over all joints, then all slots; as it was where not `wants`."""
-        w, x, change = _vector(carry[: self.size]), list(carry[self.size : -1]), 0.0
-        rows, table, given = self._split(shared)
+        n, own, carry = self.size, self.own, _vector(carry)
+        table = carry[n : n + own].reshape(self.slots.start.shape)
+        w, x, impulses, change = self._round(carry[:n], carry[n + own : -1], table, shared, wants, small, rests)
+        kept = (sc.where(wants, a, b) for a, b in ((w, carry[:n]), (x, carry[n + own : -1]), (change, carry[-1])))
+        w, x, change = kept
+        return _vector([*w, *impulses.flat, *x, change])
+
+    def _round(
+        self, w: Array, x: Array, table: Array, shared: Any, wants: Any = True, small: bool = False, rests: Any = False
+    ) -> tuple[Array, Array, Array, Any]:
+        """w and impulses of joints and slots after a round, and the largest change; tables end with impulses of slots.
+
+        These are as they were where not `wants`.
+        """
+        rows, known, given = self._split(shared)
+        x, change = _vector(x), 0.0
         for k, joint in enumerate(self.joints):
-            w, x[self.own + k], change = joint.relax(w, x[self.own + k], given, change, rests)
+            w, x[k], change = joint.relax(w, x[k], given, change, rests)
         plan, each = self.slots.plan, self.slots.start.shape[1]
         assert plan is not None, "rows of a table have a plan"
 
@@ -192,13 +225,9 @@ class _Sweeps:
             w, new, change = plan.approach(*now, shared[0]) if small else plan.relax(*now)
             return [*w, change], new if small or not len(shared) else sc.where(shared[0], new, x)
 
-        tables = [rows, table, _vector(x[: self.own]).reshape(self.slots.start.shape)]
         said = (rests,) if small else () if wants is True else (wants,)
-        end, new = sc.scan(one, [*w, change], tables, said, given[-1], USUAL, ())
-        out, n = _vector([*end[:-1], *new.flat, *x[self.own :], end[-1]]), self.size
-        rest = [k for k in range(len(out)) if not n <= k < n + self.own]
-        out[rest] = sc.where(wants, out[rest], _vector(carry)[rest])
-        return out
+        end, new = sc.scan(one, [*w, change], [rows, known, table], said, given[-1], USUAL, ())
+        return _vector(end[:-1]), x, new, end[-1]
 
 
 def _vector(values: Any) -> Array:

@@ -9,7 +9,7 @@ from kinloop import scalar as sc
 from kinloop.compiler.make import compile_function
 from kinloop.sim.contact.shapes.convex import ConvexShape
 from kinloop.sim.contact.shapes.convex_pairs import proximities_of
-from kinloop.sim.contact.shapes.couple import Body, Couple, are_near
+from kinloop.sim.contact.shapes.couple import Body, Couple, Kinds, are_near
 from kinloop.sim.contact.shapes.meeting import search
 from kinloop.sim.contact.shapes.simplex import nearer
 from kinloop.sim.contact.shapes.supports import Hulls, Sum, core
@@ -38,16 +38,16 @@ def meeting_kernel(shapes):
     cores = np.array([core(s) for s in shapes])
     numbers = np.array([hulls.number[id(s.hull)] if s.kind == "mesh" else -1.0 for s in shapes])
     flat, half = np.array([float(s.flat) for s in shapes]), np.array([s.half.max() for s in shapes])
-    parts = Sum.of(cores)
+    kinds = Kinds(hulls, Sum.of(cores), Sum.of(cores))
 
     def meet(k, pose_a, pose_b, reach):
         R_a, R_b = pose_a[3:].reshape(3, 3), pose_b[3:].reshape(3, 3)
-        a, b = (Body(sc.take(cores, x), sc.take(numbers, x), parts) for x in k)
+        a, b = (Body(sc.take(cores, x), sc.take(numbers, x)) for x in k)
         sizes = [sc.take(half, x) for x in k]
         limit = reach[0] + a.size[-1] + b.size[-1]
         both = sc.take(flat, k[0]) * sc.take(flat, k[1])
         p = R_b.T @ (pose_a[:3] - pose_b[:3])
-        couple = Couple(hulls, a, b, both, R_b.T @ R_a, p, limit, sizes[0] + sizes[1], sc.minimum(*sizes))
+        couple = Couple(kinds, a, b, both, R_b.T @ R_a, p, limit, sizes[0] + sizes[1], sc.minimum(*sizes))
         seen = are_near(couple)
         met = search(couple, seen.v, seen.at)
         said = (seen.near, met.apart, met.sure, met.corners.wide)

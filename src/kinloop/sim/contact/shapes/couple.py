@@ -11,6 +11,7 @@ All vectors are in the frame of b.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from kinloop.scalar import Array
 from kinloop.sim.contact.shapes.patches import APART
 from kinloop.sim.contact.shapes.proximity import FAR, choose, dot, in_world, seen_from, vector
 from kinloop.sim.contact.shapes.simplex import THIN, nearer
-from kinloop.sim.contact.shapes.supports import Hulls, Sum
+from kinloop.sim.contact.shapes.supports import SUM, Hulls, Sum
 from kinloop.spatial import cross
 
 FRESH, ABOUT = 4.0, 0.1
@@ -38,12 +39,48 @@ ROUNDS = 24
 """Rounds after which shapes count as near if no bound has said otherwise."""
 
 
+class Kinds:
+    """What the shapes of some pairs are, on either side: hulls, and the parts that the sums have.
+
+    One round of a search for any of these pairs is traced once: all loops that search share its code in a kernel.
+    """
+
+    def __init__(self, hulls: Hulls, first: Sum, second: Sum) -> None:
+        self.hulls, self.first, self.second = hulls, first, second
+
+    @cached_property
+    def round(self) -> sc.Function:
+        """What a descent is after a round and what that saw, by the descent, the couple and how a is moved."""
+
+        def body(carry: Array, given: Array) -> Array:
+            descent, seen = Descent.of(carry)._round(*self._read(given))
+            return np.array([*descent.values(), *seen.unit, seen.low, seen.high, seen.closer, seen.inside])
+
+        return sc.trace(body, {"carry": DESCENT + SEEN, "given": COUPLE + MOVED})
+
+    @cached_property
+    def furthest(self) -> sc.Function:
+        """What a shape of either side has furthest along a direction, and at which vertex the next climb begins."""
+        parts = Sum(*(a or b for a, b in zip(self.first, self.second, strict=True)))
+
+        def body(carry: Array, given: Array) -> Array:
+            size, number, d, at = given[:SUM], given[SUM], given[SUM + 1 :], carry[3]
+            climbs, x = number >= 0.0, parts.furthest(size, d)
+            at = self.hulls.climbed(self.hulls.higher(at, number, d), d, climbs)
+            return np.array([*choose(climbs, self.hulls.vertex(at), x), at])
+
+        return sc.trace(body, {"carry": 4, "given": SUM + 4})
+
+    def _read(self, given: Array) -> tuple[Couple, Array, Any, Array, Array]:
+        n, lift, tilt, about = np.split(given[COUPLE:], [3, 4, 7])
+        return Couple.of(self, given), n, lift[0], tilt, about
+
+
 class Body(NamedTuple):
-    """A convex shape: its core, its number among hulls (-1: it is none), and what of a sum it can have."""
+    """A convex shape: its core, and its number among hulls (-1: it is none)."""
 
     size: Any
     number: Any
-    parts: Sum
 
 
 class Couple(NamedTuple):
@@ -53,7 +90,7 @@ class Couple(NamedTuple):
     both together, `smaller` that of the smaller one [m].
     """
 
-    hulls: Hulls
+    kinds: Kinds
     a: Body
     b: Body
     flat: Any
@@ -63,20 +100,19 @@ class Couple(NamedTuple):
     size: Any
     smaller: Any
 
-    def given(self) -> list[Any]:
+    def values(self) -> list[Any]:
         """All that a round needs, as one vector."""
         return [
             *self.a.size, self.a.number, *self.b.size, self.b.number, self.flat, *self.R.flat, *self.p,
             self.reach, self.size, self.smaller,
         ]  # fmt: skip
 
-    def told(self, x: Any) -> Couple:
-        """The same with what a round was given."""
-        n = len(self.a.size)
-        a = Body(x[:n], x[n], self.a.parts)
-        b = Body(x[n + 1 : 2 * n + 1], x[2 * n + 1], self.b.parts)
-        x = x[2 * n + 2 :]
-        return Couple(self.hulls, a, b, x[0], np.array(x[1:10]).reshape(3, 3), np.array(x[10:13]), *x[13:16])
+    @staticmethod
+    def of(kinds: Kinds, x: Any) -> Couple:
+        """That of `values`."""
+        a, b = Body(x[:SUM], x[SUM]), Body(x[SUM + 1 : 2 * SUM + 1], x[2 * SUM + 1])
+        x = x[2 * SUM + 2 :]
+        return Couple(kinds, a, b, x[0], np.array(x[1:10]).reshape(3, 3), np.array(x[10:13]), *x[13:16])
 
     def towards(self) -> Array:
         """The direction from the middle of b to that of a."""
@@ -85,19 +121,28 @@ class Couple(NamedTuple):
 
     def begin(self, d: Array) -> Array:
         """The vertices at which climbs begin along d."""
-        if not self.hulls:
+        hulls = self.kinds.hulls
+        if not hulls:
             return vector(0.0, 0.0)
         own = -seen_from(self.R, d)
-        return vector(self.hulls.beginning(self.a.number, own), self.hulls.beginning(self.b.number, d))
+        return vector(hulls.beginning(self.a.number, own), hulls.beginning(self.b.number, d))
 
-    def furthest(self, body: Body, d: Array, at: Any) -> tuple[Array, Any]:
-        """What a body has furthest along d in its frame, and where the next climb begins."""
-        x = body.parts.furthest(body.size, d)
-        if not self.hulls:
-            return x, at
-        climbs = body.number >= 0.0
-        at = self.hulls.climbed(self.hulls.higher(at, body.number, d), d, climbs)
-        return choose(climbs, self.hulls.vertex(at), x), at
+    def ends(self, d: Array, e: Array, at: Any) -> tuple[Array, Array, Array]:
+        """What a has furthest against d and b along e, and where the next climbs begin."""
+        d = -seen_from(self.R, d)
+        if not self.kinds.hulls:
+            ours, theirs = self.kinds.first.furthest(self.a.size, d), self.kinds.second.furthest(self.b.size, e)
+            return self.p + in_world(self.R, ours), theirs, vector(*at)
+        *ours, at_a = self._furthest(self.a, d, at[0])
+        *theirs, at_b = self._furthest(self.b, e, at[1])
+        return self.p + in_world(self.R, np.array(ours)), np.array(theirs), vector(at_a, at_b)
+
+    def _furthest(self, body: Body, d: Array, at: Any) -> Any:
+        return sc.repeat(1, self.kinds.furthest, [0.0, 0.0, 0.0, at], [*body.size, body.number, *d])
+
+
+DESCENT, SEEN, COUPLE, MOVED = 26, 7, 2 * SUM + 18, 10
+"""Numbers of a descent, of what a round sees, of a couple, and of how a is lifted and tilted."""
 
 
 class Seen(NamedTuple):
@@ -171,11 +216,14 @@ class Descent(NamedTuple):
 
     def round(self, couple: Couple, n: Array, lift: Any, tilt: Array, about: Array) -> tuple[Descent, Seen]:
         """The descent after one round, with a lifted along n and tilted about a point."""
+        carry, given = [*self.values(), *np.zeros(SEEN)], [*couple.values(), *n, lift, *tilt, *about]
+        end = sc.repeat(1, couple.kinds.round, carry, given)
+        return Descent.of(end), Seen(np.array(end[DESCENT : DESCENT + 3]), *end[DESCENT + 3 :])
+
+    def _round(self, couple: Couple, n: Array, lift: Any, tilt: Array, about: Array) -> tuple[Descent, Seen]:
         length, first = sc.sqrt(dot(self.v, self.v)), self.w[0] < 0.5 * EMPTY
         unit = self._about(self.v / sc.maximum(length, 1e-300))
-        ours, at_a = couple.furthest(couple.a, -seen_from(couple.R, unit + tilt * dot(n, unit)), self.at[0])
-        theirs, at_b = couple.furthest(couple.b, unit, self.at[1])
-        x = couple.p + in_world(couple.R, ours)
+        x, theirs, at = couple.ends(unit + tilt * dot(n, unit), unit, self.at)
         P = x + n * (dot(tilt, x - about) + lift) - theirs
         before = [np.array([*self.y[k : k + 3], *self.x[k : k + 3]]) for k in (0, 3, 6)]
         corners = [choose(first, [*P, *x], corner) for corner in before]
@@ -184,7 +232,7 @@ class Descent(NamedTuple):
         y, x = (np.array([*one, *kept[0][part], *kept[1][part]]) for one, part in ((P, slice(3)), (x, slice(3, 6))))
         seen = Seen(unit, dot(unit, P), length, dot(new.v, new.v), new.inside)
         v, left = choose(self.fresh > 1.5, self.v, new.v), sc.maximum(self.fresh - 1.0, 0.0)
-        return Descent(v, y, x, vector(new.w_i, new.w_j), vector(at_a, at_b), left), seen
+        return Descent(v, y, x, vector(new.w_i, new.w_j), at, left), seen
 
     def _about(self, unit: Array) -> Array:
         """The direction in which this round looks: of a fresh descent one about v, else v."""
@@ -221,7 +269,7 @@ def are_near(couple: Couple, when: Any = True) -> Near:
     v, none = couple.towards(), np.zeros(3)
 
     def go_on(carry: Any, given: Any) -> list[Any]:
-        now, most = couple.told(given), carry[29]
+        now, most = Couple.of(couple.kinds, given), carry[29]
         descent, seen = Descent.of(carry[:26]).round(now, none, 0.0, none, none)
         near = sc.logical_or(seen.closer <= now.reach * now.reach, seen.inside)
         known = sc.where(seen.low > now.reach, 1.0, sc.where(near, 2.0, 0.0))
@@ -229,5 +277,5 @@ def are_near(couple: Couple, when: Any = True) -> Near:
         return [*descent.values(), *best, sc.maximum(most, seen.low), known]
 
     begin = [*Descent.along(v, couple.begin(v), 1.0).values(), *v, -FAR, 0.0]
-    end = sc.repeat(ROUNDS, go_on, begin, couple.given(), when, lambda c: c[-1] > 0.5, 2)
+    end = sc.repeat(ROUNDS, go_on, begin, couple.values(), when, lambda c: c[-1] > 0.5, 2)
     return Near(sc.logical_not(sc.abs(end[-1] - 1.0) < 0.5), np.array(end[26:29]), Descent.of(end[:26]).at)

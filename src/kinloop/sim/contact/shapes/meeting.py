@@ -97,9 +97,9 @@ def search(couple: Couple, v: Array, at: Array, when: Any = True) -> Met:
     begin = State(Descent.along(v, at), 0.0, v, 0.0, -FAR, np.zeros(3), 0.0)
 
     def go_on(carry: Any, given: Any) -> list[Any]:
-        return _judged(couple.told(given), State.of(carry)).values()
+        return _judged(Couple.of(couple.kinds, given), State.of(carry)).values()
 
-    end = sc.repeat(ROUNDS, go_on, begin.values(), couple.given(), when, lambda c: c[-1] > 0.5, 6)
+    end = sc.repeat(ROUNDS, go_on, begin.values(), couple.values(), when, lambda c: c[-1] > 0.5, 6)
     s, rounding = State.of(end), (couple.a.size[-1], couple.b.size[-1])
     met = sc.logical_and(s.found > MET - 0.5, s.found < MET + 0.5)
     apart = sc.logical_and(s.found > FAR_OFF - 0.5, s.found < FAR_OFF + 0.5)

@@ -17,7 +17,7 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.scalar import Array
 from kinloop.sim.contact.shapes.couple import Couple, Descent, square_to
-from kinloop.sim.contact.shapes.proximity import FAR, choose, dot, in_world, permuted, seen_from
+from kinloop.sim.contact.shapes.proximity import FAR, choose, dot, permuted, seen_from
 
 ROUNDS = 100
 """Rounds for all corners at most."""
@@ -51,11 +51,11 @@ def patch_corners(couple: Couple, n: Array, gap: Any, middle: Array, at: Array, 
     lift = LIFT * couple.smaller - gap
 
     def go_on(carry: Any, given: Any) -> list[Any]:
-        return _round(couple.told(given), carry, given[len(given) - 7 :])
+        return _round(Couple.of(couple.kinds, given), carry, given[len(given) - 7 :])
 
     descent = Descent.along(n, at)
     begin = [*descent.values(), *np.tile([0.0, 0.0, 0.0, FAR], 4), 0.0]
-    given = [*couple.given(), *n, *middle, lift]
+    given = [*couple.values(), *n, *middle, lift]
     end = sc.repeat(ROUNDS, go_on, begin, given, may, lambda c: c[-1] > 3.5, 8)
     rows = np.array(end[26:42]).reshape(4, 4)
     whole = sc.logical_and(may, end[-1] > 3.5)
@@ -92,19 +92,17 @@ def _may_be_wide(couple: Couple, n: Array, at: Array, when: Any) -> Any:
     """
 
     def look(carry: Any, given: Any) -> list[Any]:
-        now, n = couple.told(given), np.array(given[len(given) - 3 :])
+        now, n = Couple.of(couple.kinds, given), np.array(given[len(given) - 3 :])
         number, at, low, high = carry[0], carry[1:3], carry[3:7], carry[7:11]
         d, axes = n + _tilt(now, n, number), square_to(n)
-        ours, at_a = now.furthest(now.a, -seen_from(now.R, d), at[0])
-        theirs, at_b = now.furthest(now.b, d, at[1])
-        x = now.p + in_world(now.R, ours)
+        x, theirs, at = now.ends(d, d, at)
         along = [dot(axis, y) for y in (x, theirs) for axis in axes]
         low = [sc.minimum(a, b) for a, b in zip(low, along, strict=True)]
         high = [sc.maximum(a, b) for a, b in zip(high, along, strict=True)]
-        return [number + 1.0, at_a, at_b, *low, *high]
+        return [number + 1.0, *at, *low, *high]
 
     begin = [0.0, *at, *np.full(4, FAR), *np.full(4, -FAR)]
-    end = sc.repeat(4, look, begin, [*couple.given(), *n], when, lambda c: c[0] > 3.5, 1)
+    end = sc.repeat(4, look, begin, [*couple.values(), *n], when, lambda c: c[0] > 3.5, 1)
     low, high = end[3:7], end[7:11]
     shared = [sc.minimum(high[k], high[k + 2]) - sc.maximum(low[k], low[k + 2]) for k in range(2)]
     beside = -NARROW * couple.smaller
