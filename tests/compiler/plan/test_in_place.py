@@ -86,3 +86,30 @@ def test_rows_that_are_needed_again_are_not_written_over():
     kernel, x = compile_function(function, name="again", cache=False), np.random.default_rng(2).normal(size=(11, 3))
     np.testing.assert_allclose(kernel(x), np.array([function(row) for row in x]), rtol=1e-13)
     np.testing.assert_allclose([kernel(row) for row in x], np.array([function(row) for row in x]), rtol=1e-13)
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_rows_that_are_read_before_are_written_over_and_those_read_later_are_not(later):
+    """A loop reads all rows before another leaves its own there; or beside it, waiting for nothing of it."""
+
+    def body(c, given):
+        table, count = np.array(c[:3]).reshape(3, 1), 1.0 + sc.floor(2.0 * given[0])
+        (total,), _ = sc.scan(lambda a, row, s: ([a[0] + row[0] * row[0]], []), [0.0], table, (), count, 0, ())
+        said = given[0] if later else total
+        _, left = sc.scan(lambda a, row, s: ([], [row[0] + 0.5 * s[0]]), [], table, (said,), count, 0, ())
+        if later:
+            waits = sc.sqrt(left[0, 0] * left[0, 0] + 1.0)
+            (total,), _ = sc.scan(
+                lambda a, row, s: ([a[0] + row[0] * s[0]], []), [total], table, (waits,), count, 0, ()
+            )
+        return [*left.flat, total]
+
+    function = sc.trace(lambda x: np.array(sc.repeat(3, body, x[:4], x[4:])), {"x": 5})
+    (stage,) = (s for s in make_plan(function, True).stages if isinstance(s, Repeat))
+    (writer,) = (s for s in stage.body.stages if isinstance(s, Repeat) and s.left)
+    assert (writer.leaves == writer.tables[0][0] == 0) != later
+    kernel, x = compile_function(function, name="later", cache=False), np.random.default_rng(3).uniform(0, 1, (21, 5))
+    x[:, 4] = 1.0  # all rows are looked at: what rows behind the count leave is not to be read
+    batch = kernel(x)
+    assert batch.tobytes() == np.array([kernel(row) for row in x]).tobytes()
+    np.testing.assert_allclose(batch, np.array([function(row) for row in x]), rtol=1e-13)

@@ -133,7 +133,7 @@ class Draft:
         return self.reserve(count)
 
     def is_own(self, place: int, leaves: int, k: int) -> bool:
-        """Whether loop k leaves outputs that become the inputs from `place` on, which nothing else needs.
+        """Whether loop k leaves outputs that become the inputs from `place` on, which nothing needs after it.
 
         Rounds that are left out must leave nothing.
         """
@@ -142,9 +142,19 @@ class Draft:
         if not self.is_body or leaves != self.n_in + place or loop.cleared or span.stop > self.n_in:
             return False
         inputs = {x for x, slot in self.home.items() if slot in span and x not in self.operations}
-        others = [x for n, (_, args) in self.operations.items() if n != k for x in _values(args)]
+        before = self._before(k)
+        others = [x for n, (_, args) in self.operations.items() if n not in before for x in _values(args)]
         once = Counter(_values(self.operations[k][1]))
         return inputs.isdisjoint((*others, *_values(self.outputs))) and all(once[x] == 1 for x in inputs)
+
+    def _before(self, k: int) -> set[int]:
+        """Operation k and all that it waits for."""
+        found, stack = {k}, [k]
+        while stack:
+            new = {x for x in _values(self.operations[stack.pop()][1]) if x in self.operations} - found
+            found |= new
+            stack += new
+        return found
 
     def lie_at(self, values: Sequence[Operand]) -> int | None:
         """The first of the slots in which values lie side by side already; None if they do not."""
