@@ -105,7 +105,7 @@ class SearchedPairs:
 
     def meeting(self, poses: list[Transform], speeds: list[Any], h: Any) -> Meeting:
         """What a step finds of these pairs by itself; `poses` and `speeds` [m/s] are those of all shapes."""
-        keys = self._keys(poses, speeds, h)
+        keys = self.keys(poses, speeds, h)
         inside = [keys[k] for k in self.inside]
         found = self.convex(inside, poses, speeds, h) if inside else Meeting(np.empty((0, POINT)), False)
         doubt = found.doubt
@@ -114,7 +114,7 @@ class SearchedPairs:
                 doubt = sc.logical_or(doubt, key < 0.0)
         return found._replace(doubt=doubt)
 
-    def _keys(self, poses: list[Transform], speeds: list[Any], h: Any) -> list[Any]:
+    def keys(self, poses: list[Transform], speeds: list[Any], h: Any) -> list[Any]:
         """Below zero for every pair whose boxes are near, and which no plane parts."""
         sides = []
         for k, shape in zip(self.used, self.pairs.shapes, strict=True):
