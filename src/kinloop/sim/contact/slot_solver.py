@@ -139,7 +139,8 @@ class _Sweeps:
         def sweep(c: Any, given: Any, shared: Any, wants: Any) -> Array:
             mark, vain, ahead = c[0], c[1], Ahead.read(c[2:], m)
             trail, table = c[first:last].reshape(TRAIL, joints), c[last:].reshape(len(self.slots.start), -1)
-            w, x, impulses, change = self._round(ahead.trail[BEGIN], trail[BEGIN], table, shared)
+            some = sc.where(wants, self._split(shared)[2][-1], 0.0)  # nobody waits for slots of those that are done
+            w, x, impulses, change = self._round(ahead.trail[BEGIN], trail[BEGIN], table, shared, some)
             new, turn = ahead.after(w, change)
             gains = new.least < 0.5 * mark
             marks = sc.where(gains, new.least, mark), sc.where(gains, 0.0, vain + 1.0)
@@ -200,17 +201,19 @@ class _Sweeps:
         """`carry` after a round over all joints, then all slots; as it was where not `wants`."""
         n, own, carry = self.size, self.own, _vector(carry)
         table = carry[n : n + own].reshape(self.slots.start.shape)
-        w, x, impulses, change = self._round(carry[:n], carry[n + own : -1], table, shared, wants, small, rests)
+        count, x = self._split(shared)[2][-1], carry[n + own : -1]
+        w, x, impulses, change = self._round(carry[:n], x, table, shared, count, wants, small, rests)
         kept = (sc.where(wants, a, b) for a, b in ((w, carry[:n]), (x, carry[n + own : -1]), (change, carry[-1])))
         w, x, change = kept
         return _vector([*w, *impulses.flat, *x, change])
 
     def _round(
-        self, w: Array, x: Array, table: Array, shared: Any, wants: Any = True, small: bool = False, rests: Any = False
-    ) -> tuple[Array, Array, Array, Any]:
+        self, w: Array, x: Array, table: Array, shared: Any, count: Any,
+        wants: Any = True, small: bool = False, rests: Any = False,
+    ) -> tuple[Array, Array, Array, Any]:  # fmt: skip
         """w and impulses of joints and slots after a round, and the largest change; tables end with impulses of slots.
 
-        These are as they were where not `wants`.
+        Those of slots are as they were where not `wants`, and nothing that may be read from the slot `count` on.
         """
         rows, known, given = self._split(shared)
         x, change = _vector(x), 0.0
@@ -226,7 +229,7 @@ class _Sweeps:
             return [*w, change], new if small or not len(shared) else sc.where(shared[0], new, x)
 
         said = (rests,) if small else () if wants is True else (wants,)
-        end, new = sc.scan(one, [*w, change], [rows, known, table], said, given[-1], USUAL, ())
+        end, new = sc.scan(one, [*w, change], [rows, known, table], said, count, USUAL, ())
         return _vector(end[:-1]), x, new, end[-1]
 
 
