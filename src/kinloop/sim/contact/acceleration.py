@@ -114,7 +114,8 @@ class Ahead(NamedTuple):
     def read(values: Any, m: int) -> Ahead:
         """What `values` gave, which may be followed by others."""
         f, turns, trail = np.split(np.asarray(values[4 : Ahead.size(m)]), [m, (1 + DEPTH) * m])
-        return Ahead(*values[:4], f, turns.reshape(DEPTH, m), trail.reshape(TRAIL, m))
+        count, since, least, change = values[:4]
+        return Ahead(count, since, least, change, f, turns.reshape(DEPTH, m), trail.reshape(TRAIL, m))
 
     def values(self) -> list[Any]:
         """All of it as one vector."""
