@@ -19,7 +19,7 @@ from kinloop.sim.reasons import Stop, judge
 from kinloop.sim.state import RUNNING, State, all_are, unchecked
 from kinloop.sim.status import Fault, Status
 from kinloop.sim.stepper import StepState
-from kinloop.sim.watch import BEGINNING, Watch
+from kinloop.sim.watch import BEGINNING, Watch, alike
 
 if TYPE_CHECKING:
     from kinloop.compiler.run.variant import First
@@ -147,25 +147,35 @@ class Batch:
         if all_are(RUNNING, self.watch.status):
             return
         while len(waiting := np.flatnonzero(self.watch.has(Status.TOO_LONG))):
-            for group in self._alike(waiting, self.watch.steps, self.parts, self.unsettled):
+            for group in alike(waiting, self.watch.steps, self.parts, self.unsettled):
                 self._in_parts(group, self._left(u, group, start), recorder, threads)
             self._hold_back()
             # rows that go on with whole steps, and rows that have stopped, whose last state is recorded from now on
             whole = waiting[~self.watch.has(Status.TOO_LONG)[waiting] & (self.watch.steps < self.until[:, 0])[waiting]]
-            for group in self._alike(whole, self.watch.steps):
-                done = int(self.watch.steps[group[0]])
-                self._advance(group, self._left(u, group, start), done, start + n - done, recorder, threads)
+            for group in alike(whole, self.watch.steps):
+                self._advance(group, u, start, n, recorder, threads, n)
 
     def _look(self, u: Array, start: int, n: int, recorder: Recorder, threads: int | None) -> None:
-        """Bring rows further that wait for a search before their next step: with one before every step from there on.
+        """Bring rows further that wait for a search before their next step: with one, then again by themselves.
 
-        Where that is most rows, the next steps of all begin with one, up to the next n.
+        Those that wait at once again take twice as many steps with searches before the next try. Where it is most rows,
+        the next steps of all begin with one, up to the next n.
         """
-        waiting = np.flatnonzero(self.watch.has(Status.RUNNING) & (self.watch.steps < self.until[:, 0]))
+        waiting, patience = self._waiting(), np.ones(len(self), dtype=int)
         self._sought = 2 * len(waiting) > len(self)
-        for group in self._alike(waiting, self.watch.steps):
-            done = int(self.watch.steps[group[0]])
-            self._advance(group, self._left(u, group, start), done, start + n - done, recorder, threads)
+        while len(waiting):
+            for group in alike(waiting, self.watch.steps, patience):
+                self._advance(group, u, start, n, recorder, threads, int(patience[group[0]]))
+                patience[group] *= 2
+            for group in alike(self._waiting(), self.watch.steps):
+                done = self.watch.steps[group]
+                self._advance(group, u, start, n, recorder, threads)
+                patience[group[self.watch.steps[group] > done]] = 1
+            waiting = self._waiting()
+
+    def _waiting(self) -> Array:
+        """Rows that are on their way and not yet where they should be."""
+        return np.flatnonzero(self.watch.has(Status.RUNNING) & (self.watch.steps < self.until[:, 0]))
 
     def _clock(self, steps: Array, h: float, k: Array | slice = slice(None)) -> tuple[Array, ...]:
         """What the clock of rows k says (rows, 1) that take steps of length h from step `steps` (B,) on.
@@ -225,15 +235,6 @@ class Batch:
         """Steps that rows take in all (B, 1)."""
         return self._given.arrays["until"]
 
-    @staticmethod
-    def _alike(rows: Array, *keys: Array) -> list[Array]:
-        """Rows in groups with equal keys."""
-        if not len(rows):
-            return []
-        _, found = np.unique(np.stack([k[rows] for k in keys]), axis=1, return_inverse=True)
-        group = found.ravel()
-        return [rows[group == g] for g in range(int(group.max()) + 1)]
-
     def _advance_all(
         self, u: Array, start: int, n: int, recorder: Recorder, threads: int | None, first: First | None
     ) -> None:
@@ -252,13 +253,21 @@ class Batch:
             # which says what is wrong
             self._remembering(self.state, self._spread(u[:, 0]), self.dt, threads, slice(None))
 
-    def _advance(self, k: Array, u: Array, start: int, n: int, recorder: Recorder, threads: int | None) -> None:
-        """Bring rows k n steps further, or to where the kernel stops them."""
-        every = recorder.stride(start, n)
+    def _advance(
+        self, k: Array, u: Array, start: int, n: int, recorder: Recorder, threads: int | None, some: int = 0
+    ) -> None:
+        """Bring rows k, all at one step, under u of `advance` to step `start` + n, or to where the kernel stops them.
+
+        They go alone, or `some` steps at most with a search before each.
+        """
+        done = int(self.watch.steps[k[0]])
+        u, n = self._left(u, k, start), min(some or n, start + n - done)
+        every = recorder.stride(done, n)
         h, keep, told = self.dt, recorder.keep, (*self._clock(self._since, self.dt, k), *self._numbers(k))
-        state, kept = self.engine.advance(self.state.at(k), u, self.until[k], h, n, every, keep, threads, *told)
+        now = self.state.at(k), u, self.until[k], h, n, every, keep, threads
+        state, kept = self.engine.advance(*now, *told, alone=not some)
         self.state.put(k, state)
-        recorder.store(k, start, every, kept)
+        recorder.store(k, done, every, kept)
 
     def _in_parts(self, k: Array, u: Array, recorder: Recorder, threads: int | None) -> None:
         """Steps of rows k that are alike, in equal parts: one, or as many as the rows stay unsettled.
@@ -276,7 +285,7 @@ class Batch:
         if self.unsettled[k[0]] == SETTLING:  # a memory with which a step failed is doubtful
             before = self._remembering(before, u[:, 0], self.dt / parts, threads, k)
         good, whole, where = self._take(k, before, u, n, parts, recorder, threads)
-        for group in self._alike(np.flatnonzero(~good & (whole > 0)), whole):
+        for group in alike(np.flatnonzero(~good & (whole > 0)), whole):
             some = int(whole[group[0]])
             self._take(k[group], before.at(group), u[group], some, parts, recorder, threads)
         self._try_more(k[~good], parts, where.at(~good))

@@ -286,20 +286,23 @@ class Engine:
 
     def advance(
         self, state: StepState, u: Array, until: Array, h: float, steps: int, every: int, keep: tuple[str, ...],
-        threads: int | None, *told: Array,
+        threads: int | None, *told: Array, alone: bool = False,
     ) -> tuple[StepState, dict[str, Array]]:  # fmt: skip
         """`steps` steps of batch rows under u (B, steps or 1, nu): their last state, and outputs `keep` (B, n, ...).
 
         Steps are h long. Rows stop where they have taken `until` (B, 1) steps in all; outputs are kept after
         every `every`-th step. `told` are what the step needs besides: the clock (B, 1), which says what the time was
-        when no step was taken, and open numbers (B, n), where there are any.
+        when no step was taken, and open numbers (B, n), where there are any. There is a search before every step, or
+        rows go `alone` and stop before one that needs it.
         """
         held = u.shape[1] == 1
-        if self.searching and steps > 1:
+        if self.searching and steps > 1 and not alone:
             return self._one_by_one(state, u, until, h, steps, every, keep, threads, *told)
         state = StepState(*map(np.array, state))
         self.respace(state, h)
-        found = (self.searching(state, u[:, 0], until, h, threads),) if self.searching else ()
+        found: tuple[Array, ...] = ()
+        if search := self.searching:
+            found = (search.nothing(len(u)) if alone else search(state, u[:, 0], until, h, threads),)
         out = self.step.iterate(
             *state, np.ascontiguousarray(u[:, 0] if held else u[:, :steps]), until, np.full((len(u), 1), h),
             *told, *found, steps=steps, feedback=FEEDBACK, stepped=() if held else ("u",),

@@ -75,3 +75,12 @@ class Watch(NamedTuple):
 
 BEGINNING = Watch(*np.zeros(len(Watch._fields)))._replace(status=float(Status.RUNNING), nearest=1.0).vector()
 """What is watched of a batch row that begins."""
+
+
+def alike(rows: Array, *keys: Array) -> list[Array]:
+    """Rows, by number, in groups with equal keys."""
+    if not len(rows):
+        return []
+    _, found = np.unique(np.stack([k[rows] for k in keys]), axis=1, return_inverse=True)
+    group = found.ravel()
+    return [rows[group == g] for g in range(int(group.max()) + 1)]

@@ -142,6 +142,24 @@ def test_what_a_kernel_finds_by_itself_is_not_searched_for_between_steps(monkeyp
     np.testing.assert_array_equal(state.q, whole.final.q)
 
 
+def test_a_row_that_waited_for_a_search_goes_on_by_itself(monkeypatch):
+    """Cubes deep in each other are searched for until they are lifted apart; what they do depends on that no more."""
+    sim, searched = stack(), []
+    search = sim.contact.search.points
+    monkeypatch.setattr(sim.contact.search, "points", lambda *a: searched.append(len(a[0])) or search(*a))
+    q = np.array([placed(sim.robot, [(0, 0, 0.05), (0.03, 0.01, z)]) for z in (0.1475, 2.0, 0.145)])
+    run = sim.rollout(q, None, steps=100, record=["q", "gap"], every=5)
+    assert run.gap[2, 0].min() < -4e-3 and run.gap[[0, 2], -1].min() > -1e-4
+    # 1, 2, 4, ... steps with searches until they are less deep than what a step finds by itself; one never waits
+    assert 5 < searched.count(2) < 20 and 30 < len(searched) < 70
+    for k in range(3):
+        state = sim.state(q[k])
+        for n in range(100):
+            state = sim.step(state)
+            if n % 5 == 4:
+                np.testing.assert_array_equal(state.q[0], run.q[k, n // 5])
+
+
 def test_a_row_that_takes_its_steps_in_parts_searches_in_every_part():
     sim = stack()
     q, v = start(sim, 3)
