@@ -158,8 +158,8 @@ class Batch:
     def _look(self, u: Array, start: int, n: int, recorder: Recorder, threads: int | None) -> None:
         """Bring rows further that wait for a search before their next step: with one, then again by themselves.
 
-        Those that wait at once again take twice as many steps with searches before the next try. Where it is most rows,
-        the next steps of all begin with one, up to the next n.
+        Those that wait at once again take twice as many steps with searches before the next try. Where most rows wait,
+        all steps of the next n begin with one.
         """
         waiting, patience = self._waiting(), np.ones(len(self), dtype=int)
         self._sought = 2 * len(waiting) > len(self)
@@ -262,10 +262,9 @@ class Batch:
         """
         done = int(self.watch.steps[k[0]])
         u, n = self._left(u, k, start), min(some or n, start + n - done)
-        every = recorder.stride(done, n)
         h, keep, told = self.dt, recorder.keep, (*self._clock(self._since, self.dt, k), *self._numbers(k))
-        now = self.state.at(k), u, self.until[k], h, n, every, keep, threads
-        state, kept = self.engine.advance(*now, *told, alone=not some)
+        every, now = recorder.stride(done, n), (self.state.at(k), u, self.until[k])
+        state, kept = self.engine.advance(*now, h, n, every, keep, threads, *told, alone=not some)
         self.state.put(k, state)
         recorder.store(k, done, every, kept)
 
