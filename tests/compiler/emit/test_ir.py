@@ -6,7 +6,8 @@ import ctypes
 
 import pytest
 
-from kinloop.compiler.emit.ir import LIKELY, UNLIKELY, Module
+from kinloop.compiler.abi import symbol
+from kinloop.compiler.emit.ir import ANYWHERE, LIKELY, UNLIKELY, Module
 from kinloop.compiler.emit.vector_type import Vector
 from kinloop.compiler.run.compilation import compile_text
 from kinloop.compiler.run.host import host
@@ -149,3 +150,15 @@ def test_a_table_of_numbers_is_written_once_under_two_names(compiled):
     assert module.text().count("constant [3 x double]") == 2
     f = compiled(module, 1)
     assert [f(k) for k in range(3)] == [31, 15, 57]
+
+
+def test_a_module_may_call_nothing_but_functions_from_elsewhere(compiled):
+    """Loading one ended the process where room for their addresses was not counted."""
+    module = Module()
+    module.declare("i64", symbol("yield"))
+    module.declare("double", "llvm.fabs.f64", "double %x")
+    with module.function("i64", "f", "i64 %n", public=True) as w:
+        w.ret("i64", w.integer("mul", "%n", w.call("i64", symbol("yield"))))
+    lines = [line for line in module.text().splitlines() if line.startswith("declare")]
+    assert [line.endswith(ANYWHERE) for line in lines if "yield" in line or "fabs" in line].count(True) == 1
+    assert compiled(module, 1)(7) == 0

@@ -16,7 +16,10 @@ _PROFILES = ('!0 = !{!"branch_weights", i32 2000, i32 1}', '!1 = !{!"branch_weig
 
 
 ANYWHERE = "nonlazybind"
-"""Says of a function that it is called by its whole address: another module may lie farther away than 2 GB."""
+"""Says of a function that it is called by its whole address: another module may lie farther away than 2 GB.
+
+LLVM counts the room for addresses before it loads a module, and not those of functions that are called otherwise.
+"""
 
 PART = 6000
 """Lines that are worth a module of their own: LLVM takes 80 ms for them, and 2 ms for a module without any."""
@@ -39,7 +42,11 @@ class Module:
 
     def declare(self, result: str, name: str, *parameters: str) -> None:
         """A function that is defined elsewhere."""
-        (self._intrinsics if name.startswith(INTRINSIC) else self._lines).append(_declared(result, name, parameters))
+        line = _declared(result, name, parameters)
+        if name.startswith(INTRINSIC):
+            self._intrinsics.append(line)
+        else:
+            self._lines.append(f"{line} {ANYWHERE}")
 
     def declare_object(self, name: str) -> None:
         """An object that lies elsewhere; only its address is used."""
