@@ -10,7 +10,7 @@
 - `rolled_tangents`: forward derivatives through rolled loops.
 """
 
-from kinloop.scalar.differentiation import jacobian, jvp, vjp
+from kinloop.scalar.differentiation import Tangents, jacobian, jvp, vjp
 from kinloop.scalar.elementary import absolute as abs
 from kinloop.scalar.elementary import (
     acos,
@@ -43,7 +43,7 @@ from kinloop.scalar.symbol import Array, Symbol
 from kinloop.scalar.tracing import Function, substitute, trace
 
 __all__ = [
-    "Array", "Function", "Graph", "Symbol", "abs", "acos", "asin", "atan", "atan2", "cos", "exp", "floor",
+    "Array", "Function", "Graph", "Symbol", "Tangents", "abs", "acos", "asin", "atan", "atan2", "cos", "exp", "floor",
     "is_symbolic", "jacobian", "jvp", "largest", "log", "logical_and", "logical_not", "logical_or", "maximum",
     "minimum", "nearest", "repeat", "rolled_jvp", "scan", "sin", "sqrt", "squared", "substitute", "take", "tan",
     "trace", "unrolled", "usually", "vjp", "where",

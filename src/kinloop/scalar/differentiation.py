@@ -7,7 +7,7 @@ even where its slopes are not finite.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -75,33 +75,72 @@ def partials(s: Symbol) -> list[tuple[Symbol, Any]]:
     return list(zip(s.args, rule(s, known(s.args[0]), known(s.args[1]) if len(s.args) > 1 else None), strict=True))
 
 
+class Tangents:
+    """Derivatives of nodes along one direction in input space (forward mode), found as they are asked for.
+
+    Those of nodes on the way may be told, where a formula knows them better than the rules of their operations.
+    """
+
+    def __init__(self, inputs: Vector, directions: Vector) -> None:
+        self._found: dict[int, Any] = {}
+        self.tell(inputs, directions)
+
+    def tell(self, nodes: Any, changes: Any) -> None:
+        """The derivatives of some nodes; numbers among these do not change."""
+        for x, d in zip(nodes, changes, strict=True):
+            if isinstance(x, Symbol):
+                self._found[x.index] = d
+
+    def of(self, outputs: Array) -> Array:
+        """Derivatives of an array of numbers and symbols."""
+        for s in self._unknown(np.asarray(outputs, dtype=object).flat):
+            self._found[s.index] = self._change(s)
+        out = np.zeros(np.shape(outputs), dtype=object)
+        for k in np.ndindex(out.shape):
+            x = outputs[k]
+            out[k] = self._found[x.index] if isinstance(x, Symbol) else 0.0
+        return out
+
+    def _unknown(self, outputs: Iterable[Any]) -> list[Symbol]:
+        """Nodes whose derivatives are needed and not known yet, in an order of evaluation."""
+        seen: dict[int, Symbol] = {}
+        stack = [s for s in outputs if isinstance(s, Symbol)]
+        while stack:
+            s = stack.pop()
+            if s.index not in self._found and s.index not in seen:
+                seen[s.index] = s
+                stack += _chosen(s)
+        return [seen[k] for k in sorted(seen)]
+
+    def _change(self, s: Symbol) -> Any:
+        found = self._found
+        if all(_is_zero(found[a.index]) for a in _chosen(s)):
+            return 0.0
+        if s.op == "table":  # read by an index, its tangents are read by the same
+            return [found[a.index] for a in s.args]
+        if s.op == "take":
+            return take(np.array(found[s.args[0].index], dtype=object), s.args[1])
+        if (chosen := choice(s)) is not None:
+            return fn.where(chosen.condition, found[chosen.yes.index], found[chosen.no.index])
+        total: Any = 0.0
+        for argument, slope in partials(s):
+            if not _is_zero(found[argument.index]):
+                total = total + slope * found[argument.index]
+        return total
+
+
+def _chosen(s: Symbol) -> Sequence[Symbol]:
+    """Arguments through which a node changes: of a choice those that it chooses from, of a table's entry the table."""
+    return s.args[1:] if s.op == "where" else s.args[:1] if s.op == "take" else s.args
+
+
+def _is_zero(x: Any) -> bool:
+    return not isinstance(x, Symbol | list) and bool(x == 0)
+
+
 def jvp(outputs: Array, inputs: Vector, directions: Vector) -> Array:
     """Derivative (any shape) of `outputs` along one direction (n,) in input space (forward mode)."""
-    tangent: dict[int, Any] = {x.index: d for x, d in zip(inputs, directions, strict=True)}
-    for s in reachable(np.asarray(outputs, dtype=object).flat):
-        if s.index in tangent or not any(a.index in tangent for a in s.args):
-            continue
-        total: Any = 0.0
-        if s.op == "table":  # read by an index, its tangents are read by the same
-            tangent[s.index] = [tangent.get(a.index, 0.0) for a in s.args]
-            continue
-        if s.op == "take":
-            total = (
-                take(np.array(tangent[s.args[0].index], dtype=object), s.args[1]) if s.args[0].index in tangent else 0.0
-            )
-        elif (chosen := choice(s)) is not None:
-            total = fn.where(chosen.condition, tangent.get(chosen.yes.index, 0.0), tangent.get(chosen.no.index, 0.0))
-        else:
-            for argument, slope in partials(s):
-                if argument.index in tangent:
-                    total = total + slope * tangent[argument.index]
-        if isinstance(total, Symbol) or total != 0:
-            tangent[s.index] = total
-    out = np.zeros(np.shape(outputs), dtype=object)
-    for k in np.ndindex(out.shape):
-        x = outputs[k]
-        out[k] = tangent.get(x.index, 0.0) if isinstance(x, Symbol) else 0.0
-    return out
+    return Tangents(inputs, directions).of(outputs)
 
 
 def vjp(outputs: Vector, inputs: Vector, weights: Vector) -> Array:

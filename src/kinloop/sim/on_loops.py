@@ -6,7 +6,7 @@ the dependent ones of a gear or belt, whose drivers stay.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from kinloop import scalar as sc
 from kinloop.algorithms.trees.kinematics import scatter
 from kinloop.clusters import Cluster, ClusterTree, Embedding
 from kinloop.clusters.closing import TOLERANCE
-from kinloop.clusters.newton import SMALL_CORRECTION, corrected
+from kinloop.clusters.newton import SMALL_CORRECTION, Round, corrected
 from kinloop.clusters.tangent_frame import TangentFrame, plain
 from kinloop.scalar import Array
 
@@ -38,15 +38,11 @@ def closed(tree: ClusterTree, q: Array, when: Any = True, rounds: int = 1) -> tu
         return top.normalized(q), 0.0
 
     def body(carry: Array, given: Array) -> Array:
-        own, size = plain(np.array(carry[:-1], dtype=object)), 0.0
+        own = plain(np.array(carry[:-1], dtype=object))
         q = top.neutral().astype(own.dtype)
         q[moving] = own
-        for c in loops:
-            q, step, phi, *_ = corrected(tree, c, q)
-            size = sc.largest(list(step), size)
-            apart = sc.largest([phi[r] for r in redundant_rows(c)])
-            size = sc.where(apart > TOLERANCE, sc.maximum(size, apart), size)
-        return np.array([*top.normalized(q)[moving], size], dtype=object)
+        q, size = newton_round(tree, q)
+        return np.array([*q[moving], size], dtype=object)
 
     start = np.array([*q[moving], 0.0], dtype=object)
     if when is True and rounds == 1:
@@ -57,6 +53,20 @@ def closed(tree: ClusterTree, q: Array, when: Any = True, rounds: int = 1) -> tu
     out = q.astype(object)
     out[moving] = end[:-1]
     return plain(out), end[-1]
+
+
+def newton_round(tree: ClusterTree, q: Array, saw: Callable[[Cluster, Round], None] | None = None) -> tuple[Array, Any]:
+    """q after one round on all loops, and the size of its correction; `saw` is told of the round on every cluster."""
+    size: Any = 0.0
+    for c in tree:
+        if c.bends:
+            found = corrected(tree, c, q)
+            if saw is not None:
+                saw(c, found)
+            q, size = found.q, sc.largest(list(found.step), size)
+            apart = sc.largest([found.phi[r] for r in redundant_rows(c)])
+            size = sc.where(apart > TOLERANCE, sc.maximum(size, apart), size)
+    return tree.top.normalized(q), size
 
 
 def _moving(tree: ClusterTree) -> list[int]:

@@ -12,7 +12,8 @@ with R shared by all columns that leave the branch alone. Derivation: docs/algor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from itertools import pairwise
 from typing import Any
 
@@ -58,6 +59,12 @@ class BranchFactor:
                 for j in (i, *self.paths[i]):
                     self.L[i, j] = self.L[i, j] - gain * self.L[k, j]
                 self.L[k, i] = gain
+
+    def with_values(self, other: Callable[[Array], Array]) -> BranchFactor:
+        """The same factors with other values: what `other` makes of arrays of them."""
+        out = copy(self)
+        out.L, out.inverse_D, out._followed = other(self.L), list(other(np.array(self.inverse_D))), {}
+        return out
 
     def solve(self, b: Array, sign: float = 1.0) -> Array:
         """x with M x = sign b, for one column (n,) or many (n, columns).

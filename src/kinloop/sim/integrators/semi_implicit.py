@@ -16,7 +16,7 @@ velocity in, as the nearest that the loops allow, and what was not allowed is ta
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,10 @@ and order 4 keeps energies to 1e-8 as well."""
 
 PREDICTED = 3.0
 """From so many known differences on the middle is predicted better than Newton's method could close it."""
+
+
+Closing = Callable[[ClusterTree, Array, Any], tuple[Array, Any]]
+"""What `on_loops.closed` does: from positions, and whether loops are to be closed, to positions and a size."""
 
 
 class SemiImplicit(FixedStep):
@@ -142,8 +146,10 @@ def kept_differences(system: System) -> int:
     return order(system) - 1 if system.is_smooth else 1
 
 
-def predicted(tree: ClusterTree, system: System, q: Array, qd: Array, past: Past, h: Any) -> tuple[Array, Array, Array]:
-    """Position and spanning velocity at the middle of the step, and the way there."""
+def predicted(
+    tree: ClusterTree, system: System, q: Array, qd: Array, past: Past, h: Any, closing: Closing = closed
+) -> tuple[Array, Array, Array]:
+    """Position and spanning velocity at the middle of the step, and the way there; `closing` closes the loops."""
     top, w = tree.top, to_the_middle(len(past.differences))
     gained = with_followers(tree, combine(known_only(w.velocity, past.known), past.differences, h))
     straight = _straight(system)
@@ -153,7 +159,7 @@ def predicted(tree: ClusterTree, system: System, q: Array, qd: Array, past: Past
         shift = shift + with_followers(tree, _bend(past, h))
         rate = with_followers(tree, past.differences[0])
         shift, close = screwed(top, shift, qd + 0.5 * gained, rate, 0.5 * h, straight), past.known < PREDICTED
-    middle = closed(tree, shifted(tree, q, shift) if straight else top.integrate(q, shift), close)[0]
+    middle = closing(tree, shifted(tree, q, shift) if straight else top.integrate(q, shift), close)[0]
     return middle, in_world(tree, middle, fixed + gained, back=True) if straight else qd + gained, shift
 
 

@@ -9,26 +9,31 @@ before. Here the accelerations a of the stages and the velocities y at the end, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.algorithms.trees.kinematics import still
-from kinloop.clusters import ClusterTree, Embedding
+from kinloop.algorithms.trees.kinematics import scatter, still
+from kinloop.clusters import Cluster, ClusterTree, Embedding
+from kinloop.clusters.newton import SMALL_CORRECTION, Round, corrected
 from kinloop.scalar import Array
 from kinloop.sim.contact.joint_stops import JointPath, joint_path
 from kinloop.sim.integrators.history import Past, carried_on, coasted, combine, over_the_step, updated
 from kinloop.sim.integrators.semi_implicit import drift_of, kept_differences, predicted
 from kinloop.sim.integrators.starting import Course, course, difference_weights
+from kinloop.sim.linearization.loop_frames import Frame
 from kinloop.sim.linearization.step_map import spanning_velocity
-from kinloop.sim.on_loops import OPEN, closed_twice, coordinates, projected, spanning
+from kinloop.sim.on_loops import OPEN, coordinates, newton_round, opening, projected, spanning
 from kinloop.sim.singularity import is_blind, loop_speed, nearness
 from kinloop.sim.smooth_motion import position_rate
 from kinloop.sim.stepper import MAX_SPEED, System
 from kinloop.sim.transmissions import Setting
 from kinloop.sim.turning_axes import transport, turned_by
+
+NOTHING = np.zeros(0), np.zeros(0)
+"""Of a frame with which nothing is solved: its b and x."""
 
 
 class Place(NamedTuple):
@@ -83,10 +88,14 @@ class Middle(NamedTuple):
 
 @dataclass(frozen=True)
 class LoopMotion:
-    """Steps of a system whose loops bend; `tree` is the robot's own, in whose coordinates v is."""
+    """Steps of a system whose loops bend; `tree` is the robot's own, in whose coordinates v is.
+
+    `frames` are those of loops that the step came to, in their order, each once.
+    """
 
     tree: ClusterTree
     system: System
+    frames: dict[tuple[int, ...], Frame] = field(default_factory=dict)
 
     @property
     def course(self) -> Course:
@@ -95,16 +104,53 @@ class LoopMotion:
             return Course((), {})
         return course(kept_differences(self.system))
 
+    def _saw(self, frame: Frame) -> None:
+        self.frames.setdefault(frame.key, frame)
+
+    def _begins(self, q: Array, v: Array) -> Array:
+        """Spanning velocities at the start."""
+        for c in self.tree:
+            if c.bends:
+                self._saw(Frame(c.chart, self.tree.rows(c, q).K, self.tree.jacobian(c, q), *NOTHING))
+        return spanning_velocity(self.tree, q, v)
+
+    def _met(self, q: Array, v: Array, a: Array | None) -> Place:
+        """A place, from velocities in its tangent frames."""
+        tree = self.system.tree
+        found = [tree.embedding(c, q, v) for c in tree]
+        rates = scatter(tree, [e.qd for e in found])
+        for c, e in zip(tree, found, strict=True):
+            if c.bends:
+                rows = tree.rows(c, q, rates)
+                self._saw(Frame(c.chart, rows.K, e.G, rows.k, e.g))
+        return Place(q, v, found, a)
+
+    def _closed(self, tree: ClusterTree, q: Array, when: Any, rounds: int = 1) -> tuple[Array, Any]:
+        """What `on_loops.closed` does, written out."""
+
+        def saw(c: Cluster, found: Round) -> None:
+            self._saw(Frame(c.chart, found.K, c.chart.embed(found.K)[0], -found.phi, found.step))
+
+        for c in tree:
+            if c.parts and not c.bends:
+                q = corrected(tree, c, q).q
+        q, size = tree.top.normalized(q), 0.0
+        for _ in range(rounds if self.system.bends else 0):
+            new, size = newton_round(tree, q, saw)
+            q = new if when is True else sc.where(when, new, q)
+            when = sc.logical_and(when, size > SMALL_CORRECTION)
+        return q, size
+
     def stages(self, q: Array, v: Array, a: Sequence[Array], h: Any) -> list[Place]:
         """The stages before the beginning whose accelerations are given, and the one after these."""
         tree, top = self.system.tree, self.system.tree.top
-        qd, out, rates = spanning_velocity(self.tree, q, v), list[Place](), list[tuple[Array, Array]]()
+        qd, out, rates = self._begins(q, v), list[Place](), list[tuple[Array, Array]]()
         for k, row in enumerate(self.course.rows[: len(a) + 1]):
             x, xd = q, qd
             for weight, (dq, dqd) in zip(row, rates, strict=False):  # later rates do not count
                 x, xd = x - (h * weight) * dq, xd - (h * weight) * dqd
             x = top.normalized(x)
-            met = _met(tree, x, coordinates(tree, still(tree, x).embedding, xd), a[k] if k < len(a) else None)
+            met = self._met(x, coordinates(tree, still(tree, x).embedding, xd), a[k] if k < len(a) else None)
             out.append(met)
             if met.a is not None:
                 rates.append((position_rate(top, x, met.velocities(tree)), met.accelerations(tree)))
@@ -112,12 +158,12 @@ class LoopMotion:
 
     def middle(self, q: Array, v: Array, a: Sequence[Array], h: Any) -> Middle:
         """The middle, with the accelerations of all stages before known."""
-        tree, qd = self.system.tree, spanning_velocity(self.tree, q, v)
+        tree, qd = self.system.tree, self._begins(q, v)
         past = self._past(self.stages(q, v, a, h), qd, h)
-        x, qd_mid, way = predicted(tree, self.system, q, qd, past, h)
+        x, qd_mid, way = predicted(tree, self.system, q, qd, past, h, self._closed)
         base = still(tree, x).embedding
         here = turned_by(tree, coordinates(tree, base, qd), coordinates(tree, base, way))
-        met = _met(tree, x, coordinates(tree, base, qd_mid), None)
+        met = self._met(x, coordinates(tree, base, qd_mid), None)
         off = qd_mid - met.velocities(tree)
         drift = drift_of(tree, self.system, past, h, met.embedding, x)
         return Middle(x, met.v, met.embedding, here, here + h * transport(tree, met.v), off, drift, past)
@@ -159,13 +205,14 @@ class LoopMotion:
         found = {name: spanning(tree, m.embedding, x) for name, x in rates.items()}
         return {"q": m.q, **found, "Y": rest.accelerations(tree)}
 
-    def end(self, q: Array, v: Array, a: Sequence[Array], y: Array, flies: Any, h: Any) -> tuple[Array, Array]:
-        """Positions of all joints at the end, and the spanning velocity that the loops allow there.
+    def end(self, q: Array, v: Array, a: Sequence[Array], y: Array, flies: Any, h: Any) -> tuple[Array, Array, Any]:
+        """Positions of all joints at the end before loops are closed, spanning velocities there, how far loops may
+        stay open.
 
         `flies` says that nothing touches: then the motion is smooth, where forces are.
         """
         system, tree, top = self.system, self.system.tree, self.system.tree.top
-        qd, m = spanning_velocity(self.tree, q, v), self.middle(q, v, a, h)
+        qd, m = self._begins(q, v), self.middle(q, v, a, h)
         near = nearness(tree, m.q)
         gone = h * y - (0.5 * h) * m.here - m.drift
         v_next = turned_by(tree, y, sc.where(flies, (0.5 * h) * y, gone))
@@ -181,9 +228,13 @@ class LoopMotion:
             q_smooth, qd_smooth = coasted(tree, q, qd, differences, m.past.known + 1.0, w, h)
             qd_smooth = qd_smooth - sc.where(blind, 0.0, 1.0) * m.off
             q_next, qd_next = sc.where(flies, q_smooth, q_next), sc.where(flies, qd_smooth, qd_next)
-        q_next, _ = closed_twice(tree, q_next, OPEN * near * near)
-        return q_next, projected(tree, q_next, qd_next)
+        return q_next, qd_next, OPEN * near * near
 
-
-def _met(tree: ClusterTree, q: Array, v: Array, a: Array | None) -> Place:
-    return Place(q, v, [tree.embedding(c, q, v) for c in tree], a)
+    def settled(self, q: Array, qd: Array, slack: Any) -> tuple[Array, Array]:
+        """Positions with loops closed, and the spanning velocity that the loops allow there."""
+        tree = self.system.tree
+        q = self._closed(tree, q, opening(tree, q) > slack, rounds=2)[0]
+        for c in tree:
+            if c.bends:
+                self._saw(Frame(c.chart, tree.rows(c, q).K, tree.jacobian(c, q), *NOTHING))
+        return q, projected(tree, q, qd)

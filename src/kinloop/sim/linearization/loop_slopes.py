@@ -15,14 +15,15 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.algorithms.trees.kinematics import spanning_change
-from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
 from kinloop.scalar.tracing import kept_objects
 from kinloop.sim.actuators import joint_forces
 from kinloop.sim.implicit_motors import implicit
+from kinloop.sim.linearization.loop_frames import Frame, outputs, read, told
 from kinloop.sim.linearization.loop_motion import LoopMotion, Place
 from kinloop.sim.linearization.step_map import position_change, spanning_velocity
 from kinloop.sim.on_loops import spanning, with_followers
+from kinloop.sim.smooth_motion import position_rate
 
 STOPS = ("rate", "low", "high")
 """What is known of a joint with stops or dry friction: of a `JointPath`."""
@@ -131,18 +132,13 @@ class LoopSlopes:
             return self.motion.touching_rates(q, v, a, y, h[0]) | joints
 
         sizes = self._sizes(len(self.kinds), "y", "h")
-        function, kinds = sc.unrolled(sc.trace(call, sizes)), ["q", "v", *self.kinds]
-        with kept_objects():
-            found = self._along(function, kinds)
-        along = {f"{n}_{kind}": s.along[kind] for n, s in found.items() for kind in kinds}
-        whole = sc.Function(sizes, function.outputs | along, function.graph)
+        with_slopes = self._with_slopes(call, sizes, ["q", "v", *self.kinds])
 
         def evaluated(*given: Any) -> tuple[dict[str, Slopes], dict[str, Slopes]]:
-            out = whole.named(*given)
-            made = {n: Slopes(out[n], {kind: out[f"{n}_{kind}"] for kind in kinds}) for n in found}
-            return {n: made[n] for n in found if n not in STOPS}, {n: made[n] for n in STOPS if count}
+            made = with_slopes(*given)[1]
+            return {n: x for n, x in made.items() if n not in STOPS}, {n: made[n] for n in STOPS if count}
 
-        return function, evaluated
+        return self._traced(call, sizes)[0], evaluated
 
     @staticmethod
     def row_values(function: sc.Function, *given: Any) -> tuple[dict[str, Slopes], dict[str, Slopes]]:
@@ -150,23 +146,53 @@ class LoopSlopes:
         out = {name: Slopes(x, {}) for name, x in function.named(*given).items()}
         return {n: x for n, x in out.items() if n not in STOPS}, {n: out[n] for n in STOPS}
 
-    def end_slopes(self) -> sc.Function:
-        """(q, v, a of all stages, y, flies, h) -> slopes of (q', v') (2 nv, k) along each kind."""
-        tree = self.motion.tree
+    def end_slopes(self) -> Callable[..., dict[str, Array]]:
+        """(q, v, a of all stages, y, flies, h) -> slopes of (q', v') (2 nv, k) along each kind.
+
+        First those of positions and velocities with loops still open, along each kind; then how (q', v') change with
+        these, along one spanning coordinate of every cluster at a time.
+        """
+        touching, kinds = self.motion.system.contact is not None, ["q", "v", *self.kinds, "y"]
 
         def call(q: Array, v: Array, *more: Array) -> dict[str, Array]:
             *a, y, flies, h = more
-            touching = self.motion.system.contact is not None
-            x, xd = self.motion.end(q, v, a, y, flies[0] > 0.5 if touching else True, h[0])
-            return {"q": x, "qd": xd}
+            x, xd, slack = self.motion.end(q, v, a, y, flies[0] > 0.5 if touching else True, h[0])
+            return {"q": x, "qd": xd, "slack": np.array([slack])}
 
-        sizes = self._sizes(len(self.kinds), "y", "flies", "h")
-        function, kinds = sc.unrolled(sc.trace(call, sizes)), ["q", "v", *self.kinds, "y"]
+        opened = self._with_slopes(call, self._sizes(len(self.kinds), "y", "flies", "h"), kinds)
+
+        def evaluated(*given: Any) -> dict[str, Array]:
+            values, slopes = opened(*given)
+            settled = self._settled()(values["q"], values["qd"], values["slack"])
+            return {kind: self._joined(settled, slopes["q"].along[kind], slopes["qd"].along[kind]) for kind in kinds}
+
+        return evaluated
+
+    def _settled(self) -> Callable[..., dict[str, Array]]:
+        """(q, qd, slack) -> slopes of (q', v') (2 nv, k) along steps of all coordinates q, and along qd."""
+        tree, n = self.tree, self.tree.top.n_spanning
+        sizes = {"q": tree.top.nq, "qd": n, "slack": 1}
+        function, frames = self._traced(lambda q, qd, slack: _named(self.motion.settled(q, qd, slack[0])), sizes)
+        q, own = function.graph.inputs("q", sizes["q"]), self.motion.tree.independent_dofs
         with kept_objects():
-            found = self._along(function, kinds)
-            own = tree.independent_dofs
-            out = {kind: np.concatenate([found["q"].along[kind][own], found["qd"].along[kind][own]]) for kind in kinds}
-        return sc.Function(sizes, out, function.graph)
+            out: dict[str, list[Array]] = {"q": [], "qd": []}
+            for e in _directions([list(c.dofs) for c in tree], n):
+                for kind, step in (("q", position_rate(tree.top, q, e)), ("qd", e)):
+                    along = told(frames, sc.Tangents(function.graph.inputs(kind, sizes[kind]), step))
+                    dq = spanning_change(tree.top, function.outputs["q"], along.of(function.outputs["q"]))
+                    out[kind].append(np.concatenate([dq[own], along.of(function.outputs["qd"])[own]]))
+        return sc.Function(sizes, {k: np.stack(x, axis=1) for k, x in out.items()}, function.graph).named
+
+    def _joined(self, settled: dict[str, Array], dq: Array, dqd: Array) -> Array:
+        """Slopes of (q', v') (2 nv, k), from those of open loops."""
+        nv = self.tree.nv
+        out = np.full((2 * nv, dq.shape[1]), 0.0, dtype=object)
+        for c in self.tree:
+            dofs, n = list(c.dofs), len(c.dofs)
+            for rows in (c.v, slice(nv + c.v.start, nv + c.v.stop)):
+                parts = [settled[k][rows][:, :n] @ x[dofs][:, : c.m] for k, x in (("q", dq), ("qd", dqd))]
+                out[rows, : c.m] = parts[0] + parts[1]
+        return out
 
     def _outputs(self, met: Place, f: Array) -> dict[str, Array]:
         tree = self.tree
@@ -174,48 +200,81 @@ class LoopSlopes:
         out = {"q": met.q, "qd": met.velocities(tree), "qdd": met.accelerations(tree), "f": f}
         return out | {"G": np.concatenate([*G, np.zeros(0)])}
 
-    def _local(self, call: Callable[..., Any], sizes: dict[str, int], kinds: list[str]) -> Callable[..., LocalStage]:
-        function = sc.unrolled(sc.trace(call, sizes))
-        with kept_objects():
-            found = self._along(function, kinds)
-            f, u = function.outputs["f"], function.graph.inputs("u", sizes["u"])
-            of_controls = np.stack([sc.jvp(f, [x], [1.0]) for x in u], axis=1) if len(u) else np.zeros((len(f), 0))
-        names = list(found)
-        outputs = {f"{n}_{kind}": found[n].along[kind] for n in names for kind in kinds}
-        values = {n: function.outputs[n] for n in names} | outputs | {"of_controls": of_controls}
-        whole = sc.Function(sizes, values, function.graph)
+    def _traced(self, call: Callable[..., dict[str, Array]], sizes: dict[str, int]) -> tuple[sc.Function, list[Frame]]:
+        """A function written out, and the frames that it comes to; of a motion that came to none before."""
+        frames = self.motion.frames
 
-        def evaluated(*given: Any) -> LocalStage:
+        def whole(*given: Array) -> dict[str, Array]:
+            frames.clear()
+            found = call(*given)
+            return found | outputs(frames.values())
+
+        function = sc.unrolled(sc.trace(whole, sizes))
+        here = read(frames.values(), function.outputs)
+        kept = {name: x for name, x in function.outputs.items() if " of frame " not in name}
+        return sc.Function(sizes, kept, function.graph), here
+
+    def _with_slopes(
+        self, call: Callable[..., dict[str, Array]], sizes: dict[str, int], kinds: list[str]
+    ) -> Callable[..., tuple[dict[str, Array], dict[str, Slopes]]]:
+        """What a function gives, and all of it with slopes along every kind."""
+        function, frames = self._traced(call, sizes)
+        with kept_objects():
+            found = self._along(function, frames, kinds)
+        along = {f"{n}_{kind}": s.along[kind] for n, s in found.items() for kind in kinds}
+        whole = sc.Function(sizes, function.outputs | along, function.graph)
+
+        def evaluated(*given: Any) -> tuple[dict[str, Array], dict[str, Slopes]]:
             out = whole.named(*given)
-            parts = {n: Slopes(out[n], {kind: out[f"{n}_{kind}"] for kind in kinds}) for n in names}
-            return LocalStage(**parts, of_controls=out["of_controls"])
+            return out, {n: Slopes(out[n], {kind: out[f"{n}_{kind}"] for kind in kinds}) for n in found}
 
         return evaluated
 
-    def _along(self, function: sc.Function, kinds: Sequence[str]) -> dict[str, Slopes]:
-        """Slopes of all outputs along directions of every kind; changes of positions as steps of all coordinates."""
+    def _local(self, call: Callable[..., Any], sizes: dict[str, int], kinds: list[str]) -> Callable[..., LocalStage]:
+        def with_controls(*given: Array) -> dict[str, Array]:
+            found, u = call(*given), given[list(sizes).index("u")]
+            f = found["f"]
+            along = np.stack([sc.jvp(f, [x], [1.0]) for x in u], axis=1) if len(u) else np.zeros((len(f), 0))
+            return found | {"of_controls": along}
+
+        evaluate = self._with_slopes(with_controls, sizes, kinds)
+
+        def evaluated(*given: Any) -> LocalStage:
+            values, slopes = evaluate(*given)
+            parts = {name: slopes[name] for name in LocalStage._fields if name != "of_controls"}
+            return LocalStage(**parts, of_controls=values["of_controls"])
+
+        return evaluated
+
+    def _along(self, function: sc.Function, frames: list[Frame], kinds: Sequence[str]) -> dict[str, Slopes]:
+        """Slopes of all vectors along directions of every kind; changes of positions as steps of all coordinates."""
         graph, sizes = function.graph, function.inputs
         q = graph.inputs("q", sizes["q"])
-        out = {name: Slopes(value, {}) for name, value in function.outputs.items()}
+        out = {name: Slopes(value, {}) for name, value in function.outputs.items() if value.ndim == 1}
         for kind in kinds:
             inputs = graph.inputs(kind, sizes[kind])
             columns = []
-            for e in _directions(self.tree):
+            for e in _directions([list(range(c.v.start, c.v.stop)) for c in self.tree], self.tree.nv):
                 step = position_change(self.motion.tree, q, e) if kind == "q" else e
-                columns.append({n: sc.jvp(x, inputs, step) for n, x in function.outputs.items()})
-            for name, value in function.outputs.items():
-                changes = [x[name] for x in columns]
+                along = told(frames, sc.Tangents(inputs, step))
+                columns.append({n: along.of(x.value) for n, x in out.items()})
+            for name, x in out.items():
+                changes = [column[name] for column in columns]
                 if name == "q":
-                    changes = [spanning_change(self.tree.top, value, x) for x in changes]
-                out[name].along[kind] = np.stack(changes, axis=1)
+                    changes = [spanning_change(self.tree.top, x.value, dq) for dq in changes]
+                x.along[kind] = np.stack(changes, axis=1)
         return out
 
 
-def _directions(tree: ClusterTree) -> list[Array]:
+def _named(found: tuple[Array, Array]) -> dict[str, Array]:
+    return {"q": found[0], "qd": found[1]}
+
+
+def _directions(own: Sequence[Sequence[int]], size: int) -> list[Array]:
     """One coordinate of every cluster at a time."""
     out = []
-    for k in range(max((c.m for c in tree), default=0)):
-        e = np.zeros(tree.nv)
-        e[[c.v.start + k for c in tree if k < c.m]] = 1.0
+    for k in range(max(map(len, own), default=0)):
+        e = np.zeros(size)
+        e[[places[k] for places in own if k < len(places)]] = 1.0
         out.append(e)
     return out

@@ -12,9 +12,8 @@ E local to clusters. Derivation: docs/algorithms/linearization.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,24 +26,13 @@ from kinloop.clusters import ClusterTree
 from kinloop.linear import join
 from kinloop.scalar import Array
 from kinloop.sim.implicit_motors import with_armature
+from kinloop.sim.linearization.chained_columns import Chain, Met
 from kinloop.sim.linearization.loop_contacts import LoopRows
 from kinloop.sim.linearization.loop_motion import LoopMotion
 from kinloop.sim.linearization.loop_slopes import LocalStage, LoopSlopes, Slopes
 from kinloop.sim.linearization.stage_columns import residual_columns
 from kinloop.sim.stepper import System
 from kinloop.sim.turning_axes import transport
-
-
-class Met(NamedTuple):
-    """The dynamics at a place: what its unknowns answer to forces, slopes of its residual by kind, and along controls.
-
-    `felt` is what contacts and stops add to the unknowns along each kind, where there are any.
-    """
-
-    answer: Callable[[Array], Array]
-    slopes: dict[str, Array]
-    controls: Array
-    felt: dict[str, Array]
 
 
 class RecursiveLoopStep:
@@ -72,8 +60,8 @@ class RecursiveLoopStep:
             a, met = [*a, new], [*met, found]
         middle = _Middle(self, q, v, u, impulses, h, a)
         flies = [sc.where(middle.rows.flies, 1.0, 0.0)] if middle.rows else [1.0]
-        ends = self.local.end_slopes().named(q, v, *a, middle.y, flies, h)
-        A, B = self._chained([*met, middle.met()], ends, len(u))
+        ends = self.local.end_slopes()(q, v, *a, middle.y, flies, h)
+        A, B = Chain(self.tree, [*self.local.kinds, "y"], [*met, middle.met()], ends).columns()
         return {"A": A, "B": B} | middle.reported()
 
     def _stage(self, k: int, q: Array, v: Array, u: Array, h: Array, before: list[Array]) -> tuple[Array, Met]:
@@ -85,39 +73,7 @@ class RecursiveLoopStep:
         a = M.solve(rest(tree, now, f))
         found = local.stage_slopes(k)(q, v, *before, a, u, h)
         slopes = residual_columns(tree, now, x, a, found, ["q", "v", *local.kinds[:k]])
-        return a, Met(lambda right: M.solve(right, -1.0), slopes, along_controls(tree, now, found), {})
-
-    def _chained(self, met: list[Met], ends: dict[str, Array], nu: int) -> tuple[Array, Array]:
-        """(1) and (2), cluster by cluster, so that what is at work stays small."""
-        tree, nv = self.tree, self.tree.nv
-        A, B = np.full((2 * nv, 2 * nv), 0.0, dtype=object), np.full((2 * nv, nu), 0.0, dtype=object)
-        for offset, kind in ((0, "q"), (nv, "v")):
-            for c in tree:
-                if c.m:
-                    felt = [m.felt[kind][:, c.v] if m.felt else 0.0 for m in met]
-                    led = self._led(met, ends, [m.slopes[kind][:, c.v] for m in met], felt)
-                    for rows in (c.v, slice(nv + c.v.start, nv + c.v.stop)):
-                        led[rows] = led[rows] + ends[kind][rows][:, : c.m]
-                    A[:, offset + c.v.start : offset + c.v.stop] = led
-        if nu:
-            B[:] = self._led(met, ends, [m.controls for m in met], [0.0] * len(met))
-        return A, B
-
-    def _led(self, met: list[Met], ends: dict[str, Array], direct: list[Array], felt: list[Any]) -> Array:
-        """(q', v') along some columns, whose direct effect on every residual, and on contacts, is given."""
-        answers: dict[str, Array] = {}
-        for m, right, more, name in zip(met, direct, felt, [*self.local.kinds, "y"], strict=True):
-            for before, change in answers.items():
-                right = right + m.slopes[before] @ change
-                more = more + m.felt[before] @ change if m.felt else more
-            answers[name] = m.answer(right) + more
-        nv = self.tree.nv
-        out = np.full((2 * nv, direct[0].shape[1]), 0.0, dtype=object)
-        for name, change in answers.items():
-            for c in self.tree:
-                for rows in (c.v, slice(nv + c.v.start, nv + c.v.stop)):
-                    out[rows] = out[rows] + ends[name][rows][:, : c.m] @ change[c.v]
-        return out
+        return a, Met(M, slopes, along_controls(tree, now, found), {})
 
 
 class _Middle:
@@ -157,11 +113,11 @@ class _Middle:
         slopes = {k: h * x for k, x in residual_columns(tree, now, self.q, a, found, kinds).items()}
         controls = h * along_controls(tree, now, found)
         if rows is None:
-            return Met(lambda right: self.M.solve(right, -1.0), slopes, controls, {})
+            return Met(self.M, slopes, controls, {})
         P, felt, turned = rows.slopes(lambda y: self.row_slopes(*self.given, y, [h]))
         parts = {kind: slice(k * tree.nv, (k + 1) * tree.nv) for k, kind in enumerate(kinds)}
         slopes = {kind: slopes[kind] - turned[:, at] for kind, at in parts.items()}
-        return Met(lambda right: -(P @ right), slopes, controls, {kind: felt[:, at] for kind, at in parts.items()})
+        return Met(P, slopes, controls, {kind: felt[:, at] for kind, at in parts.items()})
 
     def reported(self) -> dict[str, Array]:
         """By how much the equations of contacts are missed, and the active set."""
