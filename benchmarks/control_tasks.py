@@ -6,7 +6,8 @@ Every line is (what, value, unit, limit).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ from kinloop.sim import Motor
 
 ROWS, PART, TOLERANCE = 1024, 0.2, 1e-6
 """Rows of a batch, how far targets are away (as a part of the way to another random state), errors allowed [m, rad]."""
+
+SOLVES = 16
+"""States that pink is measured on, one after the other, as we are then."""
 
 LIMBS = {
     "tello": ("left-foot", "right-foot", "torso"),
@@ -61,7 +65,10 @@ def limbs(name: str, robot: kl.Robot) -> Iterator[Line]:
     if robot.loop_names:
         yield f"{name}, loops at every iterate, worst", worst_loop(ik, q, targets), "m,rad", 1e-10
     if name == "G1":
-        yield from beside_pink(robot, q[:16], targets, 1e6 * took / ROWS)
+        each = [
+            1e6 * seconds(partial(ik.solve, q[k].copy(), [x[k] for x in targets], TOLERANCE)) for k in range(SOLVES)
+        ]
+        yield from beside_pink(robot, q[:SOLVES], targets, 1e6 * took / ROWS, float(np.median(each)))
 
 
 def worst_loop(ik: InverseKinematics, q: np.ndarray, targets: Sequence[np.ndarray]) -> float:
@@ -73,13 +80,24 @@ def worst_loop(ik: InverseKinematics, q: np.ndarray, targets: Sequence[np.ndarra
     return worst
 
 
-def beside_pink(robot: kl.Robot, q: np.ndarray, targets: Sequence[np.ndarray], ours: float) -> Iterator[Line]:
-    """pink on the same states and targets, to the same residual, with each of its QP solvers."""
+def seconds(call: Callable[[], Any]) -> float:
+    """How long one call takes, the second of two."""
+    call()
+    begin = time.perf_counter()
+    call()
+    return time.perf_counter() - begin
+
+
+def beside_pink(
+    robot: kl.Robot, q: np.ndarray, targets: Sequence[np.ndarray], batch: float, one: float
+) -> Iterator[Line]:
+    """pink on the same states and targets, to the same residual, with each of its QP solvers; our times in us."""
     try:
         import pink
         import pinocchio as pin
         import qpsolvers
     except ImportError:
+        print("G1, pink: not measured, it is not installed (pip install pin-pink quadprog)")
         return
     model = pin.buildModelFromUrdf(str(wheel_file(TREES["G1"][0])), pin.JointModelFreeFlyer())
     data, best = model.createData(), np.inf
@@ -96,7 +114,8 @@ def beside_pink(robot: kl.Robot, q: np.ndarray, targets: Sequence[np.ndarray], o
         yield f"G1, pink with {solver}, per solve", 1e6 * float(np.median(times)), "us", None
         yield f"G1, pink with {solver}, largest error left", left, "m,rad", None
         best = min(best, 1e6 * float(np.median(times))) if left <= TOLERANCE else best
-    yield "G1, our batch beside the fastest pink (as a part of it)", ours / best, "", 0.1
+    yield "G1, our batch beside the fastest pink (as a part of it)", batch / best, "", 0.1
+    yield "G1, our single solves from Python beside it (as a part of it)", one / best, "", 0.1
 
 
 def pink_search(pink: Any, configuration: Any, tasks: list[Any], solver: str) -> float:

@@ -1,5 +1,9 @@
 """benchmarks/control.py: what must hold of control; times are printed here, exactness is asserted."""
 
+import sys
+
+import numpy as np
+
 from benchmarks import control
 
 
@@ -30,3 +34,9 @@ def test_tasks_are_measured(monkeypatch):
     assert lines["tello, rows not reached"].value == 0.0
     assert lines["tello, loops at every iterate, worst"].value <= 1e-10
     assert lines["Tello on two feet, whole step with the QP"].limit == 150.0
+
+
+def test_without_pink_it_says_so(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "pink", None)
+    assert list(control.control_tasks.beside_pink(None, np.zeros((1, 1)), [], 1.0, 1.0)) == []
+    assert "pip install pin-pink" in capsys.readouterr().out
