@@ -39,12 +39,12 @@ from kinloop.scalar.graph import Graph
 from kinloop.scalar.indexed import nearest, take
 from kinloop.scalar.rolled_loops import repeat, scan, unrolled
 from kinloop.scalar.rolled_tangents import rolled_jvp
-from kinloop.scalar.symbol import Array, Symbol
+from kinloop.scalar.symbol import Array, Symbol, opaque
 from kinloop.scalar.tracing import Function, substitute, trace
 
 __all__ = [
     "Array", "Function", "Graph", "Symbol", "Tangents", "abs", "acos", "asin", "atan", "atan2", "cos", "exp", "floor",
     "is_symbolic", "jacobian", "jvp", "largest", "log", "logical_and", "logical_not", "logical_or", "maximum",
-    "minimum", "nearest", "repeat", "rolled_jvp", "scan", "sin", "sqrt", "squared", "substitute", "take", "tan",
-    "trace", "unrolled", "usually", "vjp", "where",
+    "minimum", "nearest", "opaque", "repeat", "rolled_jvp", "scan", "sin", "sqrt", "squared", "substitute", "take",
+    "tan", "trace", "unrolled", "usually", "vjp", "where",
 ]  # fmt: skip

@@ -27,6 +27,7 @@ RULES: dict[str, Rule] = {
     "mul": lambda s, a, b: [b, a],
     "div": lambda s, a, b: [1.0 / b, -s / b],
     "neg": lambda s, a, b: [-1.0],
+    "same": lambda s, a, b: [1.0],
     "sin": lambda s, a, b: [fn.cos(a)],
     "cos": lambda s, a, b: [-fn.sin(a)],
     "tan": lambda s, a, b: [1.0 + s * s],

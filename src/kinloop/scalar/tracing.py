@@ -135,6 +135,7 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "not": fn.logical_not,
     "where": fn.where,
     "abs": fn.absolute,
+    "same": lambda x: x,
     "table": lambda *entries: entries,
     "take": take_number,
 }

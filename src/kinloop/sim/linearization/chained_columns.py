@@ -23,6 +23,7 @@ from kinloop.algorithms.trees.branch_factor import BranchFactor
 from kinloop.clusters import Cluster, ClusterTree
 from kinloop.scalar import Array
 from kinloop.scalar.tracing import filled
+from kinloop.sim.linearization.free_bases import LINEAR
 
 WIDTH = 3
 """Columns in a round: what a round reads of the matrices serves all of them."""
@@ -32,13 +33,15 @@ class Met(NamedTuple):
     """The dynamics at a place: what answers to forces, slopes of its residual by kind, and along controls.
 
     `inverse` is the factored mass matrix, or with contacts the matrix P of `loop_contacts`. `felt` is what contacts and
-    stops add to the unknowns along each kind, where there are any.
+    stops add to the unknowns along each kind, where there are any. `free` are the answers of free bases that are known
+    without solving (`free_bases`), by their clusters.
     """
 
     inverse: BranchFactor | Array
     slopes: dict[str, Array]
     controls: Array
     felt: dict[str, Array]
+    free: dict[int, dict[str, Array]]
 
     def answer(self, right: Array) -> Array:
         """The unknowns where the residual changes by `right`."""
@@ -64,8 +67,10 @@ class Chain:
         felt = [np.concatenate([m.felt["q"], m.felt["v"], none[:, 2 * nv :]], axis=1) for m in self.met if m.felt]
         forced = np.concatenate([*direct, *felt]).astype(object)
         out = np.full((2 * nv, forced.shape[1]), 0.0, dtype=object)
+        known = self._known(out)
         for here in by_limbs(self.tree, forced):
-            out[:, here] = self._in_rounds(forced[:, here])
+            rest = np.array([k for k in here if k not in known], dtype=int)
+            out[:, rest] = self._in_rounds(forced[:, rest])
         for offset, kind in ((0, "q"), (nv, "v")):
             for c in self.tree:
                 at = slice(offset + c.v.start, offset + c.v.stop)
@@ -73,8 +78,27 @@ class Chain:
                     out[rows, at] = out[rows, at] + self.ends[kind][rows][:, : c.m]
         return out[:, : 2 * nv], out[:, 2 * nv :]
 
+    def _known(self, out: Array) -> set[int]:
+        """Columns of free bases that need no solving, E_x left out: written to `out`, and their numbers."""
+        nv, done = self.tree.nv, set[int]()
+        for index in set.intersection(*(set(m.free) for m in self.met)):
+            c = self.tree.clusters[index]
+            for kind, own, start in (("q", slice(0, 6), c.v.start), ("v", LINEAR, nv + c.v.start)):
+                at, found = list(range(start + own.start, start + own.stop)), dict[str, Array]()
+                for m, name in zip(self.met, self.names, strict=True):
+                    slopes = m.free[index]
+                    parts = [slopes[before] @ change for before, change in found.items()]
+                    found[name] = sum(parts, slopes[kind][:, own])
+                for rows in _rows(self.tree, c):
+                    parts = [self.ends[name][rows][:, : c.m] @ change for name, change in found.items()]
+                    out[rows, at[0] : at[-1] + 1] = sum(parts[1:], parts[0])
+                done |= set(at)
+        return done
+
     def _in_rounds(self, forced: Array) -> Array:
         """(q', v') along columns, E_x left out."""
+        if not forced.size:
+            return np.zeros((2 * self.tree.nv, 0))
         used = np.flatnonzero(_there(forced).any(axis=1))
         rounds, count = -(-forced.shape[1] // WIDTH), forced.shape[1]
         wide = np.full((len(used), rounds * WIDTH), 0.0, dtype=object)
@@ -115,7 +139,7 @@ class Chain:
                 inverse: Any = m.inverse.with_values(lambda x: filled(x, value))
             else:
                 inverse = filled(m.inverse, value)
-            met.append(Met(inverse, kept(m.slopes), m.controls, kept(m.felt)))
+            met.append(m._replace(inverse=inverse, slopes=kept(m.slopes), felt=kept(m.felt)))
         return Chain(self.tree, self.names, met, kept(self.ends))
 
     def _led(self, forced: Array) -> Array:

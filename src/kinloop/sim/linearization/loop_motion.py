@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinloop import scalar as sc
-from kinloop.algorithms.trees.kinematics import scatter, still
 from kinloop.clusters import Cluster, ClusterTree, Embedding
 from kinloop.clusters.newton import SMALL_CORRECTION, Round, corrected
 from kinloop.scalar import Array
@@ -25,12 +24,14 @@ from kinloop.sim.integrators.semi_implicit import drift_of, kept_differences, pr
 from kinloop.sim.integrators.starting import Course, course, difference_weights
 from kinloop.sim.linearization.loop_frames import Frame
 from kinloop.sim.linearization.step_map import spanning_velocity
-from kinloop.sim.on_loops import OPEN, coordinates, newton_round, opening, projected, spanning
+from kinloop.sim.on_loops import OPEN, coordinates, newton_round, opening, spanning
 from kinloop.sim.singularity import is_blind, loop_speed, nearness
 from kinloop.sim.smooth_motion import position_rate
 from kinloop.sim.stepper import MAX_SPEED, System
 from kinloop.sim.transmissions import Setting
 from kinloop.sim.turning_axes import transport, turned_by
+
+opaque = np.vectorize(sc.opaque, otypes=[object])
 
 NOTHING = np.zeros(0), np.zeros(0)
 """Of a frame with which nothing is solved: its b and x."""
@@ -114,15 +115,30 @@ class LoopMotion:
                 self._saw(Frame(c.chart, self.tree.rows(c, q).K, self.tree.jacobian(c, q), *NOTHING))
         return spanning_velocity(self.tree, q, v)
 
-    def _met(self, q: Array, v: Array, a: Array | None) -> Place:
-        """A place, from velocities in its tangent frames."""
-        tree = self.system.tree
-        found = [tree.embedding(c, q, v) for c in tree]
-        rates = scatter(tree, [e.qd for e in found])
-        for c, e in zip(tree, found, strict=True):
+    def _bases(self, q: Array) -> list[Embedding]:
+        """Frames at rest: G of all clusters."""
+        tree, out = self.system.tree, list[Embedding]()
+        for c in tree:
+            none, G = np.zeros(len(c.dofs)), tree.jacobian(c, q)
             if c.bends:
+                G = opaque(G)
+                self._saw(Frame(c.chart, tree.rows(c, q).K, G, *NOTHING))
+            out.append(Embedding(G, none, none))
+        return out
+
+    def _met(self, base: Sequence[Embedding], q: Array, v: Array, a: Array | None) -> Place:
+        """A place, from velocities in its tangent frames."""
+        tree, found = self.system.tree, list[Embedding]()
+        rates = spanning(tree, base, v)
+        for c, e in zip(tree, base, strict=True):
+            g = e.g
+            if c.parts:
                 rows = tree.rows(c, q, rates)
-                self._saw(Frame(c.chart, rows.K, e.G, rows.k, e.g))
+                g = c.chart.embed(rows.K, rows.k)[1]
+                assert g is not None, "there is a bias where there is one of the rows"
+                if c.bends:
+                    self._saw(Frame(c.chart, rows.K, e.G, rows.k, g))
+            found.append(Embedding(e.G, rates[list(c.dofs)], g))
         return Place(q, v, found, a)
 
     def _closed(self, tree: ClusterTree, q: Array, when: Any, rounds: int = 1) -> tuple[Array, Any]:
@@ -150,7 +166,8 @@ class LoopMotion:
             for weight, (dq, dqd) in zip(row, rates, strict=False):  # later rates do not count
                 x, xd = x - (h * weight) * dq, xd - (h * weight) * dqd
             x = top.normalized(x)
-            met = self._met(x, coordinates(tree, still(tree, x).embedding, xd), a[k] if k < len(a) else None)
+            base = self._bases(x)
+            met = self._met(base, x, coordinates(tree, base, xd), a[k] if k < len(a) else None)
             out.append(met)
             if met.a is not None:
                 rates.append((position_rate(top, x, met.velocities(tree)), met.accelerations(tree)))
@@ -161,9 +178,9 @@ class LoopMotion:
         tree, qd = self.system.tree, self._begins(q, v)
         past = self._past(self.stages(q, v, a, h), qd, h)
         x, qd_mid, way = predicted(tree, self.system, q, qd, past, h, self._closed)
-        base = still(tree, x).embedding
+        base = self._bases(x)
         here = turned_by(tree, coordinates(tree, base, qd), coordinates(tree, base, way))
-        met = self._met(x, coordinates(tree, base, qd_mid), None)
+        met = self._met(base, x, coordinates(tree, base, qd_mid), None)
         off = qd_mid - met.velocities(tree)
         drift = drift_of(tree, self.system, past, h, met.embedding, x)
         return Middle(x, met.v, met.embedding, here, here + h * transport(tree, met.v), off, drift, past)
@@ -234,7 +251,5 @@ class LoopMotion:
         """Positions with loops closed, and the spanning velocity that the loops allow there."""
         tree = self.system.tree
         q = self._closed(tree, q, opening(tree, q) > slack, rounds=2)[0]
-        for c in tree:
-            if c.bends:
-                self._saw(Frame(c.chart, tree.rows(c, q).K, tree.jacobian(c, q), *NOTHING))
-        return q, projected(tree, q, qd)
+        base = self._bases(q)
+        return q, spanning(tree, base, coordinates(tree, base, qd))

@@ -27,6 +27,7 @@ from kinloop.linear import join
 from kinloop.scalar import Array
 from kinloop.sim.implicit_motors import with_armature
 from kinloop.sim.linearization.chained_columns import Chain, Met
+from kinloop.sim.linearization.free_bases import answers
 from kinloop.sim.linearization.loop_contacts import LoopRows
 from kinloop.sim.linearization.loop_motion import LoopMotion
 from kinloop.sim.linearization.loop_slopes import LocalStage, LoopSlopes, Slopes
@@ -72,8 +73,9 @@ class RecursiveLoopStep:
         M = factored(tree, now)
         a = M.solve(rest(tree, now, f))
         found = local.stage_slopes(k)(q, v, *before, a, u, h)
-        slopes = residual_columns(tree, now, x, a, found, ["q", "v", *local.kinds[:k]])
-        return a, Met(M, slopes, along_controls(tree, now, found), {})
+        kinds = ["q", "v", *local.kinds[:k]]
+        slopes, free = residual_columns(tree, now, x, a, found, kinds), answers(tree, now, found, kinds)
+        return a, Met(M, slopes, along_controls(tree, now, found), {}, free)
 
 
 class _Middle:
@@ -113,11 +115,12 @@ class _Middle:
         slopes = {k: h * x for k, x in residual_columns(tree, now, self.q, a, found, kinds).items()}
         controls = h * along_controls(tree, now, found)
         if rows is None:
-            return Met(self.M, slopes, controls, {})
+            free = {c: {kind: h * x for kind, x in of.items()} for c, of in answers(tree, now, found, kinds).items()}
+            return Met(self.M, slopes, controls, {}, free)
         P, felt, turned = rows.slopes(lambda y: self.row_slopes(*self.given, y, [h]))
         parts = {kind: slice(k * tree.nv, (k + 1) * tree.nv) for k, kind in enumerate(kinds)}
         slopes = {kind: slopes[kind] - turned[:, at] for kind, at in parts.items()}
-        return Met(P, slopes, controls, {kind: felt[:, at] for kind, at in parts.items()})
+        return Met(P, slopes, controls, {kind: felt[:, at] for kind, at in parts.items()}, {})
 
     def reported(self) -> dict[str, Array]:
         """By how much the equations of contacts are missed, and the active set."""
