@@ -137,3 +137,24 @@ def test_a_branch_that_is_not_taken_has_no_part_in_a_derivative(name):
     assert np.isfinite(forward).all() and np.isfinite(hessian).all()
     np.testing.assert_array_equal(forward, reverse)
     assert forward[0, 1] != 0
+
+
+def test_told_derivatives_take_the_place_of_those_of_the_rules():
+    def call(x):
+        y = 3.0 * sc.opaque(2.0 * x[0])
+        along = sc.Tangents(x, [1.0])
+        rule = along.of(np.array([y * y]))
+        along = sc.Tangents(x, [1.0])
+        along.tell(y.args[1:], [5.0])
+        return {"rule": rule, "told": along.of(np.array([y * y]))}
+
+    found = sc.trace(call, {"x": 1}).named(np.array([0.5]))
+    assert found["rule"] == 2 * 3.0 * 6.0 and found["told"] == 2 * 3.0 * 3.0 * 5.0
+
+
+def test_an_opaque_value_is_gone_where_its_function_is_called():
+    inner = sc.trace(lambda x: {"y": np.array([3.0 * sc.opaque(2.0 * x[0])])}, {"x": 1})
+    assert inner.operations["same"] == 1
+    outer = sc.trace(lambda x: {"y": inner(x)}, {"x": 1})
+    assert outer.operations == {"mul": 1, "total": 1} and outer.named(np.array([0.5]))["y"] == 3.0
+    assert sc.opaque(2.0) == 2.0

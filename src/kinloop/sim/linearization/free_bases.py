@@ -36,14 +36,13 @@ def answers(tree: ClusterTree, now: Moving, local: LocalStage, kinds: Sequence[s
     """By (1), of free bases at a place: changes (6, 6) of the accelerations along their own directions of every kind.
 
     They count along changes of poses and linear velocities only; accelerations that are held and change all the same,
-    as those of the middle do with the velocity at the start, are taken off. A base with armatures, or with forces that
-    depend on where it is or how fast it goes, has none.
+    as those of the middle do with the velocity at the start, are taken off. A base with forces that depend on where
+    it is or how fast it goes has none.
     """
-    out = {}
+    out: dict[int, dict[str, Array]] = {}
     for c in free_bases(tree):
         dofs, i = list(c.dofs), c.bodies[0]
-        tied = [*local.f.of(dofs, c.m).flat, *tree.top.armature[dofs]]
-        if any(isinstance(x, sc.Symbol) or x != 0.0 for x in tied):
+        if any(isinstance(x, sc.Symbol) or x != 0.0 for x in local.f.of(dofs, c.m).flat):
             continue
         w, g = now.kin.v[i][:3], -now.kin.T[i].motion(world_acceleration(tree.top))[3:]
         out[c.index] = {}

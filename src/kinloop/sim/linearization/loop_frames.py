@@ -23,28 +23,35 @@ from kinloop.clusters.charts import Chart
 from kinloop.clusters.tangent_frame import TangentFrame
 from kinloop.scalar import Array
 
+NOTHING = np.zeros(0)
+"""In place of b, x and P that nobody asks for."""
+
 
 class Frame(NamedTuple):
-    """A chart at some configuration: K (r, n), G (n, m); b (r,) and x (n,), without entries where nothing is solved."""
+    """A chart at some configuration: K (r, n), G (n, m); b (r,) and x (n,), without entries where nothing is solved.
+
+    P (n, r) is K^+.
+    """
 
     chart: Chart
     K: Array
     G: Array
     b: Array
     x: Array
+    P: Array = NOTHING
 
     @property
     def key(self) -> tuple[int, ...]:
         """What tells frames of one graph apart."""
-        return tuple(s.index if isinstance(s, sc.Symbol) else -1 for part in self[1:] for s in part.flat)
+        return tuple(s.index if isinstance(s, sc.Symbol) else -1 for part in self[1:5] for s in part.flat)
 
     def told(self, along: sc.Tangents) -> None:
         """Tells a direction how G and x change along it: (1)."""
-        dK, P = along.of(self.K), solved(self.chart, self.K, np.eye(len(self.K)))
-        dG = -(P @ (dK @ self.G))
+        dK = along.of(self.K)
+        dG = -(self.P @ (dK @ self.G))
         along.tell(self.G.flat, dG.flat)
         if len(self.b):
-            dx = P @ (along.of(self.b) - dK @ self.x)
+            dx = self.P @ (along.of(self.b) - dK @ self.x)
             if isinstance(self.chart, TangentFrame):
                 dx = dx - self.G @ (dG.T @ (self.x / (self.chart.scale * self.chart.scale)))
             along.tell(self.x, dx)
@@ -63,5 +70,6 @@ def outputs(frames: Iterable[Frame]) -> dict[str, Array]:
 
 
 def read(frames: Iterable[Frame], found: dict[str, Array]) -> list[Frame]:
-    """The same frames with what another graph has for them."""
-    return [Frame(f.chart, *(found[f"{name} of frame {k}"] for name in "KGbx")) for k, f in enumerate(frames)]
+    """The same frames with what another graph has for them, and with P."""
+    there = [Frame(f.chart, *(found[f"{name} of frame {k}"] for name in "KGbx")) for k, f in enumerate(frames)]
+    return [f._replace(P=solved(f.chart, f.K, np.eye(len(f.K)))) for f in there]

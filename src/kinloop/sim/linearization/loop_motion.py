@@ -22,7 +22,7 @@ from kinloop.sim.contact.joint_stops import JointPath, joint_path
 from kinloop.sim.integrators.history import Past, carried_on, coasted, combine, over_the_step, updated
 from kinloop.sim.integrators.semi_implicit import drift_of, kept_differences, predicted
 from kinloop.sim.integrators.starting import Course, course, difference_weights
-from kinloop.sim.linearization.loop_frames import Frame
+from kinloop.sim.linearization.loop_frames import NOTHING, Frame
 from kinloop.sim.linearization.step_map import spanning_velocity
 from kinloop.sim.on_loops import OPEN, coordinates, newton_round, opening, spanning
 from kinloop.sim.singularity import is_blind, loop_speed, nearness
@@ -32,9 +32,6 @@ from kinloop.sim.transmissions import Setting
 from kinloop.sim.turning_axes import transport, turned_by
 
 opaque = np.vectorize(sc.opaque, otypes=[object])
-
-NOTHING = np.zeros(0), np.zeros(0)
-"""Of a frame with which nothing is solved: its b and x."""
 
 
 class Place(NamedTuple):
@@ -112,7 +109,7 @@ class LoopMotion:
         """Spanning velocities at the start."""
         for c in self.tree:
             if c.bends:
-                self._saw(Frame(c.chart, self.tree.rows(c, q).K, self.tree.jacobian(c, q), *NOTHING))
+                self._saw(Frame(c.chart, self.tree.rows(c, q).K, self.tree.jacobian(c, q), NOTHING, NOTHING))
         return spanning_velocity(self.tree, q, v)
 
     def _bases(self, q: Array) -> list[Embedding]:
@@ -122,7 +119,7 @@ class LoopMotion:
             none, G = np.zeros(len(c.dofs)), tree.jacobian(c, q)
             if c.bends:
                 G = opaque(G)
-                self._saw(Frame(c.chart, tree.rows(c, q).K, G, *NOTHING))
+                self._saw(Frame(c.chart, tree.rows(c, q).K, G, NOTHING, NOTHING))
             out.append(Embedding(G, none, none))
         return out
 

@@ -206,8 +206,7 @@ class LoopSlopes:
 
         def whole(*given: Array) -> dict[str, Array]:
             frames.clear()
-            found = call(*given)
-            return found | outputs(frames.values())
+            return call(*given) | outputs(frames.values())
 
         function = sc.unrolled(sc.trace(whole, sizes))
         here = read(frames.values(), function.outputs)
@@ -232,8 +231,8 @@ class LoopSlopes:
 
     def _local(self, call: Callable[..., Any], sizes: dict[str, int], kinds: list[str]) -> Callable[..., LocalStage]:
         def with_controls(*given: Array) -> dict[str, Array]:
-            found, u = call(*given), given[list(sizes).index("u")]
-            f = found["f"]
+            found: dict[str, Array] = call(*given)
+            f, u = found["f"], given[list(sizes).index("u")]
             along = np.stack([sc.jvp(f, [x], [1.0]) for x in u], axis=1) if len(u) else np.zeros((len(f), 0))
             return found | {"of_controls": along}
 
