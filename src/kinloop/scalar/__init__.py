@@ -28,6 +28,7 @@ from kinloop.scalar.elementary import (
     logical_or,
     maximum,
     minimum,
+    opaque,
     sin,
     sqrt,
     squared,
@@ -39,7 +40,7 @@ from kinloop.scalar.graph import Graph
 from kinloop.scalar.indexed import nearest, take
 from kinloop.scalar.rolled_loops import repeat, scan, unrolled
 from kinloop.scalar.rolled_tangents import rolled_jvp
-from kinloop.scalar.symbol import Array, Symbol, opaque
+from kinloop.scalar.symbol import Array, Symbol
 from kinloop.scalar.tracing import Function, substitute, trace
 
 __all__ = [

@@ -188,3 +188,11 @@ def logical_not(a: Any) -> Any:
 def is_symbolic(*arrays: Any) -> bool:
     """True if any argument is a symbol or an object array (which may hold symbols)."""
     return any(isinstance(a, Symbol) or _is_array(np.asarray(a)) for a in arrays)
+
+
+def opaque(x: Any) -> Any:
+    """x as a node that arithmetic does not look through: its derivative may be told (`differentiation.Tangents`).
+
+    It is gone where its function is called.
+    """
+    return _elementwise(lambda a: a.graph.node("same", (a,)) if isinstance(a, Symbol) else a, x)

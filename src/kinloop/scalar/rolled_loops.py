@@ -13,7 +13,7 @@ import numpy as np
 
 from kinloop.scalar import elementary as fn
 from kinloop.scalar.graph import Graph
-from kinloop.scalar.symbol import Array, Symbol, lift, opaque
+from kinloop.scalar.symbol import Array, Symbol, lift
 from kinloop.scalar.tracing import Function, evaluate, filled, trace
 
 
@@ -241,7 +241,7 @@ def unrolled(function: Function) -> Function:
             given = [value[a.index] for a in s.args]
             value[s.index] = _written_out(s.payload, given[: s.payload.carried], given[s.payload.carried :])
         elif s.op == "same":
-            value[s.index] = opaque(value[s.args[0].index])
+            value[s.index] = fn.opaque(value[s.args[0].index])
         else:
             value[s.index] = evaluate(s, inputs, value)
     outputs = {name: filled(out, value) for name, out in function.outputs.items()}

@@ -306,14 +306,6 @@ def neg(a: Any) -> Any:
     return a.graph.node("neg", (a,))
 
 
-def opaque(x: Any) -> Any:
-    """x as a node that arithmetic does not look through: a derivative of it may be told (`differentiation.Tangents`).
-
-    It is gone where its function is called.
-    """
-    return x.graph.node("same", (x,)) if isinstance(x, Symbol) else x
-
-
 _NUMERIC = {
     "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
     "sqrt": np.sqrt, "exp": np.exp, "log": np.log, "abs": np.abs, "floor": np.floor,

@@ -8,8 +8,9 @@
 - `slot_steps`, `slot_slopes`: the same of steps with contact between bodies, by a kernel and a small matrix.
 - `recursive`: A and B by recursions on the tree, for robots without bending loops.
 - `recursive_loops`: the same where loops bend. `loop_motion`, `loop_slopes`: what clusters do by themselves in a step,
-  and its slopes; `stage_columns`: slopes of the dynamics; `loop_contacts`, `touching_bodies`: contacts and stops;
-  `joint_slopes`: single joints.
+  and its slopes; `loop_frames`: how frames of loops change; `stage_columns`: slopes of the dynamics; `free_bases`: what
+  is known of free bases without solving; `chained_columns`: all of it joined, a few columns at a time; `loop_contacts`,
+  `touching_bodies`: contacts and stops; `joint_slopes`: single joints.
 - `traced`: what differentiates graphs, called with numbers.
 - `rollout_gradient`: the gradient of a cost of a whole rollout.
 - `local_maps`: the parts of a step that act joint by joint. `contact_bodies`: contacts and the bodies that carry them.

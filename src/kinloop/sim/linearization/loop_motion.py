@@ -31,8 +31,6 @@ from kinloop.sim.stepper import MAX_SPEED, System
 from kinloop.sim.transmissions import Setting
 from kinloop.sim.turning_axes import transport, turned_by
 
-opaque = np.vectorize(sc.opaque, otypes=[object])
-
 
 class Place(NamedTuple):
     """Where the dynamics is met: positions q of all joints, velocities v of the tangent frames there, G and g.
@@ -118,7 +116,7 @@ class LoopMotion:
         for c in tree:
             none, G = np.zeros(len(c.dofs)), tree.jacobian(c, q)
             if c.bends:
-                G = opaque(G)
+                G = sc.opaque(G)
                 self._saw(Frame(c.chart, tree.rows(c, q).K, G, NOTHING, NOTHING))
             out.append(Embedding(G, none, none))
         return out
