@@ -5,7 +5,7 @@ import pytest
 
 import kinloop as kl
 from kinloop.algorithms.quantities import QUANTITIES
-from kinloop.errors import ConflictingConstraints, LoopNotClosed, MethodError, NonFiniteInput, ShapeError
+from kinloop.errors import ConflictingConstraints, LoopNotClosed, MethodError, NonFiniteInput, ShapeError, UnknownName
 from tests.helpers import relative
 from tests.learn.floating_linkage import floating_linkage
 
@@ -149,7 +149,7 @@ def test_states_that_mean_nothing_are_errors(robot, fd, rows):
 
 def test_mistakes_are_named(robot, fd, rows):
     q, v, tau = tensors([x[0] for x in rows])
-    with pytest.raises(MethodError, match="forward_dynamics takes q, v, tau; received 2 tensors"):
+    with pytest.raises(MethodError, match="forward_dynamics takes q, v, tau; received 2 arrays"):
         fd(q, v)
     with pytest.raises(ShapeError, match=rf"v must have shape \(\.\.\., {robot.nv}\), received"):
         fd(q, q, tau)
@@ -157,6 +157,8 @@ def test_mistakes_are_named(robot, fd, rows):
         fd(q.to("meta"), v, tau)
     with pytest.raises(ShapeError, match=r"v is of torch.bfloat16; pass v.float\(\)"):
         fd(q, v.bfloat16(), tau)
+    with pytest.raises(UnknownName, match=r"no option named 'methods'; did you mean 'method'"):
+        kt.function(robot, "forward_dynamics", methods="cluster_aba")
 
 
 def quantities():

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from kinloop.algorithms import position_derivatives
 from kinloop.algorithms.constrained.motion_constraints import Constraints, all_numbers
 from kinloop.algorithms.quantities import QUANTITIES
 from kinloop.algorithms.requests import Request, ask, input_sizes
-from kinloop.errors import MethodError, unknown
+from kinloop.errors import MethodError, ShapeError, unknown
 from kinloop.kernels import Computed
 from kinloop.robot import Robot
 from kinloop.scalar import Array
@@ -113,21 +113,44 @@ class ArrayFunction:
         return self._kernels.get("change")
 
     @property
+    def given(self) -> dict[str, Shape]:
+        """Shapes of the inputs that are not known beforehand, by name."""
+        return {name: shape for name, shape in self.inputs.items() if name not in self.fixed}
+
+    def leading(self, name: str, received: Shape) -> Shape:
+        """The leading axes of an input; an error where it has not the shape of that input behind them."""
+        shape = self.inputs[name]
+        lead = len(received) - len(shape)
+        if lead < 0 or received[lead:] != shape:
+            wanted = ", ".join(["...", *map(str, shape)])
+            raise ShapeError(f"{name} must have shape ({wanted}), received {received}")
+        return received[:lead]
+
+    @property
     def shown(self) -> list[str]:
         """Names of the outputs that are handed over."""
         return [name for name in self.outputs if name not in HIDDEN]
 
 
-def array_function(
-    robot: Robot,
-    quantity: str,
-    method: str | None = None,
-    frames: Sequence[str] = (),
-    constraints: Constraints = (),
-    axes: str = "body",
-    f_ext: bool = False,
-) -> ArrayFunction:
+class Options(TypedDict, total=False):
+    """What a function of a quantity may be told: `method`, `frames`, `constraints`, `axes` as in `Robot.compute`.
+
+    With `f_ext=True` it takes external wrenches (..., bodies, 6) [N m, N] as its last input.
+    """
+
+    method: str | None
+    frames: Sequence[str]
+    constraints: Constraints
+    axes: str
+    f_ext: bool
+
+
+def array_function(robot: Robot, quantity: str, **options: Unpack[Options]) -> ArrayFunction:
     """A quantity of a robot, or one of `POSITION_FUNCTIONS`, as a function of arrays."""
+    if strange := sorted(set(options) - set(Options.__annotations__)):
+        raise unknown("option", strange[0], list(Options.__annotations__))
+    method, frames, constraints = options.get("method"), options.get("frames", ()), options.get("constraints", ())
+    axes, f_ext = options.get("axes", "body"), options.get("f_ext", False)
     if quantity in POSITION_FUNCTIONS:
         if method is not None or frames or constraints or axes != "body" or f_ext:
             raise MethodError(f"{quantity} takes no method, frames, constraints, axes or f_ext")
@@ -149,6 +172,12 @@ def array_function(
     judged = 1 if entry.pose else 2
     explain = partial(_explain, robot, asked, f_ext, constraints)
     return ArrayFunction(quantity, shapes, outputs, makers, robot.state_faults, judged, explain, numbers)
+
+
+def check_count(name: str, inputs: Sequence[str], received: int) -> None:
+    """An error that names the inputs of a function where another number of them was given."""
+    if received != len(inputs):
+        raise MethodError(f"{name} takes {', '.join(inputs)}; received {received} arrays")
 
 
 def _explain(robot: Robot, asked: Request, f_ext: bool, constraints: Constraints, *inputs: Array) -> Any:

@@ -5,41 +5,31 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import jax
 import jax.numpy as jnp
 
-from kinloop.algorithms.constrained.motion_constraints import Constraints
 from kinloop.constrained_motion import CONFLICT
-from kinloop.errors import MethodError, ShapeError
-from kinloop.learn.array_functions import ArrayFunction, array_function
+from kinloop.errors import ShapeError
+from kinloop.learn.array_functions import ArrayFunction, Options, array_function, check_count
 from kinloop.learn.jax_primitives import EVALUATE
-from kinloop.learn.simulated import rollout_function, step_function
+from kinloop.learn.simulated import rollout_function, step_count, step_function
 from kinloop.robot import Robot
 from kinloop.sim.simulator import Simulator
 
 
-def function(
-    robot: Robot,
-    quantity: str,
-    *,
-    method: str | None = None,
-    frames: Sequence[str] = (),
-    constraints: Constraints = (),
-    axes: str = "body",
-    f_ext: bool = False,
-) -> Callable[..., Any]:
+def function(robot: Robot, quantity: str, **options: Unpack[Options]) -> Callable[..., Any]:
     """A quantity of a robot, or "integrate" or "difference", as a function of JAX arrays.
 
     It takes the inputs of the quantity (q, v, tau, ...), then f_ext (..., bodies, 6) if asked for, and works under jit,
-    vmap, grad, jvp, lax.scan and what is made of these. Leading axes broadcast. The options are those of
-    `Robot.compute`. Derivatives with respect to q are along closed motions and have as many entries as q:
-    docs/jax-and-torch.md. Rows whose q is no closed, regular configuration, or not finite, are nan.
+    vmap, grad, jvp, lax.scan and what is made of these. Leading axes broadcast. The options are `method`, `frames`,
+    `constraints` and `axes` as in `Robot.compute`, and `f_ext=True`. Derivatives with respect to q are along closed
+    motions and have as many entries as q: docs/jax-and-torch.md. Rows whose q is no closed, regular configuration, or
+    not finite, are nan.
     """
-    made = array_function(robot, quantity, method, frames, constraints, axes, f_ext)
-    names = [name for name in made.inputs if name not in made.fixed]
-    return _compiled(quantity, names, robot, lambda *inputs: evaluated(made, inputs))
+    made = array_function(robot, quantity, **options)
+    return _compiled(quantity, [*made.given], robot, lambda *inputs: evaluated(made, inputs))
 
 
 def step(sim: Simulator) -> Callable[..., Any]:
@@ -59,10 +49,7 @@ def rollout(sim: Simulator) -> Callable[..., Any]:
     of_length = functools.cache(functools.partial(rollout_function, sim))
 
     def call(q0: Any, v0: Any, controls: Any) -> Any:
-        shape = jnp.shape(controls)
-        if len(shape) < 2 or shape[-1] != sim.nu:
-            raise ShapeError(f"controls must have shape (..., T, {sim.nu}), received {shape}")
-        return evaluated(of_length(shape[-2]), (q0, v0, controls))
+        return evaluated(of_length(step_count(sim, jnp.shape(controls))), (q0, v0, controls))
 
     return _compiled("rollout", ["q0", "v0", "controls"], sim.robot, call)
 
@@ -71,8 +58,7 @@ def _compiled(name: str, inputs: Sequence[str], robot: Robot, evaluate: Callable
     """A function by its name, with named inputs, under `jit`."""
 
     def call(*given: Any) -> Any:
-        if len(given) != len(inputs):
-            raise MethodError(f"{name} takes {', '.join(inputs)}; received {len(given)} arrays")
+        check_count(name, inputs, len(given))
         return evaluate(*given)
 
     call.__name__ = call.__qualname__ = name
@@ -88,15 +74,9 @@ def evaluated(made: ArrayFunction, inputs: Sequence[Any]) -> Any:
     if not jnp.issubdtype(dtype, jnp.floating):
         raise ShapeError(f"inputs of {made.name} must be real numbers, received {dtype}")
     leads, flat = [], []
-    named = [name for name in made.inputs if name not in made.fixed]
-    for name, x in zip(named, arrays, strict=True):
-        shape = made.inputs[name]
-        lead = x.shape[: x.ndim - len(shape)]
-        if x.ndim < len(shape) or x.shape[x.ndim - len(shape) :] != shape:
-            wanted = ", ".join(["...", *map(str, shape)])
-            raise ShapeError(f"{name} must have shape ({wanted}), received {x.shape}")
-        leads.append(lead)
-        flat.append(x.astype(dtype).reshape(*lead, math.prod(shape)))
+    for (name, shape), x in zip(made.given.items(), arrays, strict=True):
+        leads.append(made.leading(name, x.shape))
+        flat.append(x.astype(dtype).reshape(*leads[-1], math.prod(shape)))
     lead = jnp.broadcast_shapes(*leads)
     given = [x if x.ndim == 1 else jnp.broadcast_to(x, (*lead, x.shape[-1])) for x in flat]
     given += [jnp.asarray(x, dtype) for x in made.fixed.values()]

@@ -16,7 +16,7 @@ import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.algorithms.trees.kinematics import independent_change, tangent_directions
-from kinloop.errors import MethodError
+from kinloop.errors import MethodError, ShapeError
 from kinloop.inputs import checked_count
 from kinloop.learn.array_functions import ArrayFunction, Shape
 from kinloop.scalar import Array
@@ -184,6 +184,13 @@ def step_function(sim: Simulator) -> ArrayFunction:
     outputs: dict[str, Shape] = {"q": (robot.nq,), "v": (robot.nv,)}
     calls = (simulated.step, simulated.step_along, simulated.step_back)
     return _array_function(simulated, "step", shapes, outputs, calls, simulated.step_kernel)
+
+
+def step_count(sim: Simulator, shape: Shape) -> int:
+    """How many steps controls of a shape (..., T, nu) are for."""
+    if len(shape) < 2 or shape[-1] != sim.nu:
+        raise ShapeError(f"controls must have shape (..., T, {sim.nu}), received {shape}")
+    return shape[-2]
 
 
 def rollout_function(sim: Simulator, steps: int) -> ArrayFunction:

@@ -13,19 +13,18 @@ import inspect
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import torch
 
-from kinloop.algorithms.constrained.motion_constraints import Constraints
 from kinloop.compiler import Kernel
 from kinloop.constrained_motion import conflicts
 from kinloop.doors import Door, Guarded
-from kinloop.errors import MethodError, ShapeError, SingularConfiguration
+from kinloop.errors import ShapeError, SingularConfiguration
 from kinloop.inputs import largest
-from kinloop.learn.array_functions import ArrayFunction, ArrayKernel, array_function
-from kinloop.learn.simulated import rollout_function, step_function
+from kinloop.learn.array_functions import ArrayFunction, ArrayKernel, Options, array_function, check_count
+from kinloop.learn.simulated import rollout_function, step_count, step_function
 from kinloop.robot import Robot
 from kinloop.sim.simulator import Simulator
 
@@ -33,24 +32,15 @@ _COUNT = itertools.count()
 DTYPES = (torch.float64, torch.float32)
 
 
-def function(
-    robot: Robot,
-    quantity: str,
-    *,
-    method: str | None = None,
-    frames: Sequence[str] = (),
-    constraints: Constraints = (),
-    axes: str = "body",
-    f_ext: bool = False,
-) -> Callable[..., Any]:
+def function(robot: Robot, quantity: str, **options: Unpack[Options]) -> Callable[..., Any]:
     """A quantity of a robot, or "integrate" or "difference", as a function of PyTorch tensors with autograd.
 
     It takes the inputs of the quantity (q, v, tau, ...), then f_ext (..., bodies, 6) if asked for. Leading axes
-    broadcast. The options are those of `Robot.compute`. Derivatives with respect to q are along closed motions and have
-    as many entries as q: docs/jax-and-torch.md. A q that is no closed, regular configuration is an error, as it is to
-    the robot itself.
+    broadcast. The options are `method`, `frames`, `constraints` and `axes` as in `Robot.compute`, and `f_ext=True`.
+    Derivatives with respect to q are along closed motions and have as many entries as q: docs/jax-and-torch.md. A q
+    that is no closed, regular configuration is an error, as it is to the robot itself.
     """
-    return Function(array_function(robot, quantity, method, frames, constraints, axes, f_ext))
+    return Function(array_function(robot, quantity, **options))
 
 
 def step(sim: Simulator) -> Callable[..., Any]:
@@ -69,10 +59,7 @@ def rollout(sim: Simulator) -> Callable[..., Any]:
     of_length = functools.cache(lambda steps: Function(rollout_function(sim, steps)))
 
     def call(q0: Any, v0: Any, controls: Any) -> Any:
-        shape = tuple(torch.as_tensor(controls).shape)
-        if len(shape) < 2 or shape[-1] != sim.nu:
-            raise ShapeError(f"controls must have shape (..., T, {sim.nu}), received {shape}")
-        return of_length(shape[-2])(q0, v0, controls)
+        return of_length(step_count(sim, tuple(torch.as_tensor(controls).shape)))(q0, v0, controls)
 
     return call
 
@@ -82,17 +69,16 @@ class Function:
 
     def __init__(self, made: ArrayFunction) -> None:
         self.made = made
-        self._inputs = {name: shape for name, shape in made.inputs.items() if name not in made.fixed}
+        self._inputs = [*made.given]
         self._rules = Rules(made)
 
     def __repr__(self) -> str:
         return f"<kinloop.torch function {self.made.name}({', '.join(self._inputs)})>"
 
     def __call__(self, *inputs: Any) -> Any:
-        made, shapes = self.made, self._inputs
-        if len(inputs) != len(shapes):
-            raise MethodError(f"{made.name} takes {', '.join(shapes)}; received {len(inputs)} tensors")
-        flat = [_flat(name, x, shape) for (name, shape), x in zip(shapes.items(), inputs, strict=True)]
+        made = self.made
+        check_count(made.name, self._inputs, len(inputs))
+        flat = [_flat(made, name, x) for name, x in zip(self._inputs, inputs, strict=True)]
         leads = {x.shape[:-1] for x in flat if x.ndim > 1}
         lead = torch.broadcast_shapes(*leads) if len(leads) > 1 else next(iter(leads), ())
         given = [x if x.ndim == 1 or x.shape[:-1] == lead else x.expand(*lead, x.shape[-1]) for x in flat]
@@ -210,7 +196,7 @@ def _known(along: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
     return [torch.zeros_like(y) if x is None else x for x, y in zip(along, inputs, strict=True)]
 
 
-def _flat(name: str, x: Any, shape: tuple[int, ...]) -> Any:
+def _flat(made: ArrayFunction, name: str, x: Any) -> Any:
     """A tensor (..., n) of float32 or float64 on the CPU."""
     x = torch.as_tensor(x)
     if x.device.type != "cpu":
@@ -219,11 +205,7 @@ def _flat(name: str, x: Any, shape: tuple[int, ...]) -> Any:
         if x.dtype.is_floating_point or x.dtype.is_complex:
             raise ShapeError(f"{name} is of {x.dtype}; pass {name}.float() or {name}.double()")
         x = x.to(torch.get_default_dtype())
-    lead = x.ndim - len(shape)
-    if lead < 0 or tuple(x.shape[lead:]) != shape:
-        wanted = ", ".join(["...", *map(str, shape)])
-        raise ShapeError(f"{name} must have shape ({wanted}), received {tuple(x.shape)}")
-    return _shaped(x, x.shape[:lead], (math.prod(shape),))
+    return _shaped(x, made.leading(name, tuple(x.shape)), (math.prod(made.inputs[name]),))
 
 
 def _shaped(x: Any, lead: Sequence[int], shape: tuple[int, ...]) -> Any:
