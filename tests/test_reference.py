@@ -7,6 +7,7 @@ import importlib.util
 import inspect
 import re
 from pathlib import Path
+from typing import is_typeddict
 
 import numpy as np
 import pytest
@@ -134,6 +135,7 @@ def measured() -> dict[str, tuple[str, str]]:
     """(annotations, docstring) of all that takes or gives arrays."""
     can = {p: x for p, x in shown().items() if not (isinstance(x, type) and issubclass(x, Exception))}
     can = {p: x for p, x in can.items() if callable(getattr(x, "__func__", x)) or isinstance(x, property)}
+    can = {p: x for p, x in can.items() if not is_typeddict(x)}
     said = {path: described(thing) for path, thing in can.items()}
     return {path: s for path, s in said.items() if re.search(r"\bArray|ndarray", s[0])}
 
