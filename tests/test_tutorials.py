@@ -47,6 +47,22 @@ def test_a_notebook_prints_what_it_shows(name, tmp_path, monkeypatch):
         assert len(output.figures) == drawn(cell)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", tutorials.names())
+def test_a_notebook_prints_the_same_in_jupyter(name, tmp_path):
+    """Needs `pip install nbclient ipykernel`."""
+    for module in ("ipykernel", *NEEDS.get(name, ())):
+        pytest.importorskip(module)
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    notebook = nbformat.read(tutorials.PAGES / f"{name}.ipynb", 4)
+    kept = [(printed(cell), drawn(cell)) for cell in stored(name) if cell["cell_type"] == "code"]
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = []
+    nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    assert [(printed(cell), drawn(cell)) for cell in notebook.cells if cell.cell_type == "code"] == kept
+
+
 def test_figures_that_others_left_open_are_not_a_tutorials():
     from matplotlib import pyplot as plt
 
