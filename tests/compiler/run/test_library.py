@@ -29,9 +29,9 @@ class Apart(library.Library):
     def __init__(self, codes, target):
         loaded.append(len(codes))
         for size, count in itertools.product((1, 2, 3, 4, 6, 8, 12, 16, 24, 32), (1, 2, 3)):  # rooms 5 GB apart
-            for pages in 500 * [64, 16, 4, 1]:
-                reserve(4096 * pages)  # other rooms are filled
             rooms = [(reserve(4096 * size), reserve(5 << 30))[0] for _ in range(count)]
+            for pages in 300 * [256, 64, 16, 4, 1]:
+                reserve(4096 * pages)  # all other rooms are filled
             for room in rooms:
                 system.munmap(room, 4096 * size)
             kept.append(library.Library(codes, target))
