@@ -44,17 +44,17 @@ class Varied(NamedTuple):
 
 
 def between(low: float, high: float) -> Varied:
-    """A number between two others."""
+    """A number between two others, in the units of what is varied [kg, N m, ...]."""
     return Varied(low, high)
 
 
 def times(low: float, high: float) -> Varied:
-    """What the model has, times a factor."""
+    """What the model has, times a factor between two others [1]."""
     return Varied(low, high, "times")
 
 
 def plus(low: float, high: float) -> Varied:
-    """What the model has, plus a number."""
+    """What the model has, plus a number between two others, in its units [kg, N m, ...]."""
     return Varied(low, high, "plus")
 
 

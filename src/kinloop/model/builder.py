@@ -166,7 +166,7 @@ class Builder:
         self.loops.append(LoopFunction(name, tuple(joints), phi))
 
     def gear(self, driven: str, driver: str, ratio: float, offset: float = 0.0, name: str | None = None) -> None:
-        """q_driven = ratio * q_driver + offset, e.g. a rotor (driven) on a link's joint (driver)."""
+        """q_driven = ratio * q_driver + offset [rad, m], e.g. a rotor (driven) on a link's joint (driver)."""
         self.linear([driven], [driver], [[ratio]], [offset], name or f"{driver}~{driven}")
 
     mimic = gear
@@ -184,7 +184,7 @@ class Builder:
         self.couplings.append(LinearCoupling(name, tuple(dependent), tuple(independent), matrix, offset))
 
     def polynomial(self, dependent: str, independent: str, coefficients: Sequence[float], name: str = "") -> None:
-        """q_dependent = c0 + c1 q_independent + c2 q_independent^2 + ..."""
+        """q_dependent = c0 + c1 q_independent + c2 q_independent^2 + ... [rad, m]."""
         name = name or f"{independent}~{dependent}"
         self.couplings.append(PolynomialCoupling(name, (dependent,), (independent,), tuple(map(float, coefficients))))
 

@@ -66,7 +66,7 @@ class FileMotor:
         return self.actuator.force_range != UNBOUNDED
 
     def force_range(self, speed: float) -> tuple[float, float]:
-        """The least and the largest force along its length; what a torque motor's range of controls allows."""
+        """Least and most force [N m, N] along its length at a speed [rad/s, m/s]; torque motors by their controls."""
         a = self.actuator
         low, high = a.force_range
         if a.kind == "torque" and not a.beyond:

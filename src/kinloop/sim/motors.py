@@ -104,7 +104,7 @@ class Motor:
         return self.strength * (0.5 * (1.0 / back + forward)), self.strength * (0.5 * (1.0 / back - forward))
 
     def force_range(self, speed: float) -> tuple[float, float]:
-        """The least and the largest force that the joint gets, on the motor's side of the gear, at the motor's speed.
+        """The least and largest force [N m, N] that the joint gets, on the motor's side, at a speed there [rad/s, m/s].
 
         Friction counts against the motion; at standstill against either direction.
         """

@@ -88,7 +88,7 @@ class LiveSimulation:
         self.state = self.begin
 
     def advance(self, seconds: float) -> None:
-        """Bring the simulation so many seconds forward, in whole steps, and draw it."""
+        """Bring the simulation forward by a time [s], in whole steps, and draw it."""
         for _ in range(max(1, round(seconds / self.sim.dt))):
             state = self.state
             pull = self.grip.pull(state.q[0], self.sim.velocities(state)[0])
@@ -131,7 +131,7 @@ class LiveSimulation:
         return points[0], forces[0]
 
     def run(self, seconds: float | None = None) -> None:
-        """Go on at the simulation's own pace, for so many seconds of wall time, or until interrupted (Ctrl-C)."""
+        """Go on at the simulation's own pace, for so long on the wall clock [s], or until interrupted (Ctrl-C)."""
         began = last = time.perf_counter()
         try:
             while (seconds is None or last - began < seconds) and bool(self.state.ok[0]):
