@@ -1,20 +1,22 @@
 """Which shapes are near each other, and where: bounding spheres of all pairs, then the pairs that are left, one by one.
 
-Pairs of the same two kinds are looked at together. The centres of all of them are compared in straight-line code; the
-numbers of those that are near fill a fixed number of slots (`scalar.nearest`), and a loop over the slots finds the
-points where the shapes of each are next to each other (`shapes`), with poses and sizes read from tables. A pair is near
-if it may touch within the step, however its bodies turn.
+Pairs of the same two kinds are looked at together. The centres of all whose bodies are near (`far_bodies`) are compared
+in straight-line code; the numbers of those that are near fill a fixed number of slots (`scalar.nearest`), and a loop
+over the slots finds the points where the shapes of each are next to each other (`shapes`), with poses and sizes read
+from tables. A pair is near if it may touch within the step, however its bodies turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinloop import scalar as sc
 from kinloop.scalar import Array
+from kinloop.sim.contact.far_bodies import Pair, keys_of_pairs
 from kinloop.sim.contact.scene import FIELDS, PairClass, Scene, Touching
 from kinloop.sim.contact.scene_shapes import Shape
 from kinloop.sim.contact.shapes import FORMULAS, HullAt
@@ -61,8 +63,7 @@ def near_points(
     """
     missed: Any = 0.0
     chosen, count = list[tuple[Array, Any]](), 0.0
-    for group in scene.classes:
-        keys = [nearness(scene.shapes, poses, speeds, pair, h, nearby) for pair in group.pairs]
+    for keys in _keys_by_kind(scene, poses, speeds, h, nearby):
         slots = min(len(keys), scene.room.pairs)
         own, count = sc.nearest(keys, slots)
         if slots < len(keys):
@@ -70,6 +71,25 @@ def near_points(
         chosen.append((own, sc.minimum(count, float(slots)) + after))
     points = looked_at(scene, chosen, poses, speeds, h, nearby)
     return Near(points, missed, count, chosen=tuple(chosen))
+
+
+def _keys_by_kind(
+    scene: Scene, poses: list[Transform], speeds: list[Any], h: Any, nearby: float
+) -> Iterator[list[Any]]:
+    """The nearness of all pairs of every kind; those of two bodies are made together, since most are far apart."""
+    pairs = [pair for group in scene.classes for pair in group.pairs]
+    keys = iter(
+        keys_of_pairs(
+            scene.shapes,
+            poses,
+            speeds,
+            [Pair(x.a, x.b, x.margin) for x in pairs],
+            lambda speed: travel(speed, h, nearby),
+            lambda k: nearness(scene.shapes, poses, speeds, pairs[k], h, nearby),
+        )
+    )
+    for group in scene.classes:
+        yield list(islice(keys, len(group.pairs)))
 
 
 def looked_at(
@@ -102,7 +122,7 @@ def nearness(
     i, j = pair.a, pair.b
     a, b = shapes[i], shapes[j]
     other = 0.0 if b.kind in ("plane", "box", *FIELDS) else b.bound
-    reach = _travel(speeds[i], h, nearby) + (a.bound + pair.margin) + (_travel(speeds[j], h, nearby) + other)
+    reach = travel(speeds[i], h, nearby) + (a.bound + pair.margin) + (travel(speeds[j], h, nearby) + other)
     offset = poses[i].p - poses[j].p
     if b.kind == "plane":
         return poses[j].R[:, 2] @ offset - reach
@@ -116,7 +136,7 @@ def nearness(
     return offset @ offset - reach * reach
 
 
-def _travel(speed: Any, h: Any, nearby: float) -> Any:
+def travel(speed: Any, h: Any, nearby: float) -> Any:
     """How far a shape comes in a step, with half of the speed at which pairs count as near besides."""
     return h * (speed + 0.5 * nearby)
 

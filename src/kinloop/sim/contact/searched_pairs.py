@@ -20,7 +20,8 @@ from kinloop import scalar as sc
 from kinloop.errors import MethodError
 from kinloop.scalar import Array
 from kinloop.sim.contact.convex_slots import POINTS, ConvexSlots, Meeting
-from kinloop.sim.contact.near_pairs import NEARBY, POINT, Near
+from kinloop.sim.contact.far_bodies import Pair, keys_of_pairs
+from kinloop.sim.contact.near_pairs import NEARBY, POINT, Near, travel
 from kinloop.sim.contact.parting import find_partings
 from kinloop.sim.contact.scene import FIELDS, Scene, named_pairs
 from kinloop.sim.contact.scene_shapes import Shape
@@ -118,13 +119,14 @@ class SearchedPairs:
         """Below zero for every pair whose boxes are near, and which no plane parts."""
         sides = []
         for k, shape in zip(self.used, self.pairs.shapes, strict=True):
-            pose, reach = poses[k], h * (speeds[k] + 0.5 * NEARBY)
+            pose, reach = poses[k], travel(speeds[k], h, NEARBY)
             middle, turned = pose.p + pose.R @ shape.middle, np.array([sc.abs(x) for x in pose.R.flat]).reshape(3, 3)
             size = turned @ shape.half + reach
             sides.append((middle - size, middle + size))
-        out = list[Any]()
-        for k, ((i, j), margin) in enumerate(zip(self.pairs.pairs.tolist(), self.margins.tolist(), strict=True)):
-            (low_i, high_i), (low_j, high_j) = sides[i], sides[j]
+
+        def key(k: int) -> Any:
+            i, j = self.pairs.pairs[k].tolist()
+            (low_i, high_i), (low_j, high_j), margin = sides[i], sides[j], float(self.margins[k])
             apart: Any = None
             low_i, low_j = low_i - (margin + ROUNDING), low_j - (margin + ROUNDING)
             for x, y in (*zip(low_i, high_j, strict=True), *zip(low_j, high_i, strict=True)):
@@ -133,8 +135,12 @@ class SearchedPairs:
             for plane in self.partings.get(k, ()):
                 own, other = (poses[self.used[x]] for x in (plane.own, plane.other))
                 apart = sc.maximum(apart, plane.gap(own, other, self.pairs.shapes[plane.other]) - reach)
-            out.append(apart)
-        return out
+            return apart
+
+        own = [poses[k] for k in self.used], [speeds[k] for k in self.used]
+        each = zip(self.pairs.pairs.tolist(), self.margins.tolist(), strict=True)
+        pairs = [Pair(i, j, margin) for (i, j), margin in each]
+        return keys_of_pairs(self.shapes, *own, pairs, lambda speed: travel(speed, h, NEARBY), key)
 
     def added(self, near: Near, told: Array | None, found: Meeting) -> Near:
         """What is near, with what a step found, or where that is in doubt with what it was told, if anything.
