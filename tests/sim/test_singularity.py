@@ -7,7 +7,7 @@ import pytest
 
 import kinloop as kl
 from kinloop.sim import Simulator, Status
-from kinloop.sim.singularity import is_blind, loop_speed, nearness, passes
+from kinloop.sim.singularity import MOST_LOST, is_blind, loop_speed, lost_part, nearness, passes
 from tests.sim.mechanisms import crank_rocker, parallelograms, pendulum, three_rockers, turned
 
 ANGLES, SPEEDS = (-1.2, -0.4, 0.3, 1.1), (1.0, 3.0, 8.0)
@@ -50,6 +50,14 @@ def test_accelerations_are_lost_near_a_singular_configuration_only():
     assert is_blind(1e-5, 1.0, 1e-3) and not is_blind(1e-2, 10.0, 1e-3)
     assert not is_blind(1e-5, 0.0, 1e-3), "what stands still has no velocity products"
     assert is_blind(2e-4, 100.0, 1e-3) and not is_blind(2e-4, 1e-3, 1e-3)
+
+
+@pytest.mark.parametrize("near", [1e-6, 1e-4, 1e-3, 0.1])
+def test_a_step_is_blind_where_it_loses_too_much_of_its_velocity(near):
+    for h, speed in ((1e-3, 1.0), (1e-9, 400.0), (0.1, 1e4)):
+        assert is_blind(near, speed, h) == (lost_part(near, speed, h) > MOST_LOST)
+    assert lost_part(near, 2.0, 1e-3) == pytest.approx(8.0 * lost_part(2.0 * near, 2.0, 1e-3)), "a cube"
+    assert lost_part(0.0, 1.0, 1e-3) == np.inf
 
 
 def test_robots_without_loops_are_far_from_anything():

@@ -184,11 +184,13 @@ class Engine:
         """The kernel of what is read off a state (q, qd): the velocity the loops allow, and energies [J].
 
         These are the kinetic energy, the potential energy in gravity, and that of springs of users, if there are any.
+        Without steps (`adaptive`) velocities are allowed already, and better than a projection near singular
+        configurations would make them.
         """
-        tree, outside = self.tree, self.system.outside
+        tree, outside, steps = self.tree, self.system.outside, self.takes_steps
 
         def read(q: Array, qd: Array) -> dict[str, Any]:
-            on = projected(tree, q, qd)
+            on = projected(tree, q, qd) if steps else qd
             energies = [spanning_kinetic_energy(tree, q, on), potential_energy(tree, q)]
             stored = [outside.stored(tree.top, q)] if outside.springs else []
             return {"qd_on": np.asarray(on), "energies": np.array(energies + stored)}

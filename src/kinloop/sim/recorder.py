@@ -136,7 +136,7 @@ class RecordPlan:
             out["kinetic_energy"] = energies[..., 0]
             out["potential_energy"] = energies[..., 1:].sum(axis=-1) + spring_energy(self.sim.drive, q)
             out["energy"] = out["kinetic_energy"] + out["potential_energy"]
-        elif self._velocities:
+        elif self._velocities and engine.takes_steps:
             qd = engine.allowed(*_flat(q, qd)).reshape(qd.shape)
         out["q"], out["qd"] = q, qd
         if "motor_force" in self.names:

@@ -11,8 +11,12 @@ A motion that turns back before a singular configuration, or passes at a distanc
 
 Near such a configuration, at the nearness r, the acceleration is the same smooth function of time as elsewhere, but
 its value is lost to rounding e: positions across the loops are known to e / r only, and velocity products at the speed
-w (in the scales of the frames) to w^2 e / r^3. Where that would move the velocity by a part of 1e-9 in a step,
-`is_blind` holds. A step with a memory then takes the acceleration from there; one without is taken with another length.
+w (in the scales of the frames) to w^2 e / r^3. A step of length h loses the part
+
+    h w e / r^3                                                                                                 (2)
+
+of its velocity, however it is shortened (`lost_part`). Where that is more than 1e-9, `is_blind` holds. A step with a
+memory then takes the acceleration from there; one without is taken with another length.
 """
 
 from __future__ import annotations
@@ -30,8 +34,8 @@ SLACK = 0.05
 AT_SINGULAR = 1e-6
 """No run begins nearer to a singular configuration than this."""
 
-LOST = 1e-7
-"""Rounding over the part of the velocity that may be lost to it in a step."""
+ROUNDING, MOST_LOST = 1e-16, 1e-9
+"""e in (2), and the part of the velocity that may be lost to it in a step."""
 
 
 def nearness(tree: ClusterTree, q: Array) -> Any:
@@ -52,9 +56,14 @@ def loop_speed(tree: ClusterTree, qd: Array) -> Any:
     return out
 
 
+def lost_part(near: float, speed: float, h: float) -> float:
+    """(2): the part of the velocity that rounding takes in a step of length h [s] at this nearness and speed [1/s]."""
+    return ROUNDING * h * speed / near**3 if near else float("inf")
+
+
 def is_blind(near: Any, speed: Any, h: Any) -> Any:
     """Whether accelerations at this nearness are lost to rounding, at this speed and step length."""
-    return near * near * near < LOST * h * speed
+    return near * near * near < (ROUNDING / MOST_LOST) * h * speed
 
 
 def passes(r0: Any, r1: Any, r2: Any, ratio: Any = 1.0) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import kinloop as kl
 from kinloop.errors import KinloopError
 from kinloop.sim import Simulator, Status
 from kinloop.sim.integrators import adaptive
@@ -104,6 +105,20 @@ def test_a_step_that_meets_a_singular_configuration_is_tried_with_twelve_other_l
     assert lengths[13] > lengths[12] and run.status[0] == Status.RUNNING, "then it is taken all the same"
     np.testing.assert_allclose(lengths[13:26], lengths[13] * 0.77 ** np.arange(13), rtol=1e-12)
     assert len(lengths) == 2 * 12 + run.info["steps"][0]
+
+
+@pytest.mark.parametrize("tolerance", [1e-10, 1e-12, 1e-13, 1e-14])
+def test_rounding_at_a_dead_centre_stops_no_row_however_tight_the_tolerance(tolerance):
+    """A four-bar with equal opposite sides passes the place where all bars lie in line at 200 rad/s; energy is kept."""
+    robot, torque = kl.robots.load("four_bar"), 1e4
+    sim = Simulator(robot, 1e-3, integrator="adaptive", limits=False, tolerance=tolerance)
+    for seed in (1, 5, 6):
+        q, _ = robot.random_state(seed)
+        end = sim.rollout(q, None, [torque], steps=20).final
+        gained = robot.kinetic_energy(end.q[0], robot.independent(end.qd[0]))
+        gained += robot.potential_energy(end.q[0]) - robot.potential_energy(q)
+        assert end.status.tolist() == [Status.RUNNING]
+        assert gained == pytest.approx(torque * (end.q[0, 0] - q[0]), rel=4e-8)
 
 
 def test_records_do_not_change_the_motion():

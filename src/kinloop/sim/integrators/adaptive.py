@@ -2,7 +2,9 @@
 
 It integrates x = (q, qd), positions and velocities of all joints, by (1) of `smooth_motion`; what is recorded between
 steps comes from the pair's own interpolant of order 4, closed afterwards. Batch rows go one by one, each with its own
-steps. (Dormand and Prince 1980; Hairer, Norsett, Wanner 1993, II.4 to II.6.)
+steps. Near singular configurations rounding makes errors that no shorter step avoids, `singularity` (2): they
+are allowed besides the tolerance, up to a part of 1e-9 of the velocity. (Dormand and Prince 1980; Hairer, Norsett,
+Wanner 1993, II.4 to II.6.)
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from kinloop.sim.engine import Engine
 from kinloop.sim.integrators.integrator import IntegratorOptions, Progress
 from kinloop.sim.reasons import Stop
 from kinloop.sim.recorder import Recorder
-from kinloop.sim.singularity import is_blind, passes
+from kinloop.sim.singularity import MOST_LOST, is_blind, lost_part, passes
 from kinloop.sim.smooth_motion import working_forces
 from kinloop.sim.status import Fault, Status
 from kinloop.sim.stepper import MAX_SPEED, System
@@ -68,6 +70,13 @@ ELSEWHERE = 12
 
 LOOP_ERROR = 2
 """The place of the loop error in what `Engine.projection` says of a state."""
+
+TURNED = 1e-3
+"""At this nearness r an error e of interpolated positions turns the directions in which loops can move by e / r:
+velocities are not projected onto them."""
+
+NOISE = 4.0
+"""Estimated errors are below this many times what rounding takes of a step near a singular configuration."""
 
 LEAST_ERROR = 1e-10
 """Smaller errors count as this: beyond, steps grow by MOST_GROWN in any case."""
@@ -145,6 +154,13 @@ class Field:
         q, qd, there = self.engine.projection(x[: self.nq], x[self.nq :])
         return np.concatenate([q, qd]), there
 
+    def sample(self, x: Array) -> tuple[Array, Array]:
+        """P(x) of an interpolated state x; nearer to a singular configuration than `TURNED` its velocities are kept."""
+        projected, there = self.P(x)
+        if there[0] < TURNED:
+            projected = np.concatenate([projected[: self.nq], x[self.nq :]])
+        return projected, there
+
 
 def attempt(field: Field, x: Array, k1: Array, u: Array, h: float, t: float = 0.0) -> tuple[Array, list[Array], float]:
     """The step of order 5 from the time t, its seven slopes, and how near its stages came to a singular configuration.
@@ -211,7 +227,8 @@ class Course:
                 self._stop_below(CRAWLING * self.batch.dt, Fault.BLIND)
                 continue
             moves = 0
-            error = self._error(y, k, h)
+            lost = min(NOISE * lost_part(near, self.speed, h), MOST_LOST)
+            error = self._error(y, k, h, self.tolerance + lost)
             if not error <= 1.0:
                 self._shorten(h, error)
                 continue
@@ -223,10 +240,11 @@ class Course:
             end = until if h == until - self.t else self.t + h
             while len(found) < len(outputs) and outputs[len(found)] <= end + ROUNDING:
                 part = min((outputs[len(found)] - self.t) / h, 1.0)
-                found.append(self._seen(self.field.P(interpolate(self.x, y, k, h, part)) if part < 1.0 else arrival)[0])
+                sample = self.field.sample(interpolate(self.x, y, k, h, part)) if part < 1.0 else arrival
+                found.append(self._seen(sample)[0])
             self._pass(y, k, h, end)
             if self.batch.engine.monitor:
-                self._book(y, k, h, u)
+                self._book(arrival[0], k, h, u)
             self.t, self.steps = end, self.steps + 1
             slope = k[6]
             self._arrive(arrival)
@@ -282,12 +300,12 @@ class Course:
             self.batch.watch.steps[self.k] = self._step_at(self.whole.t)
             self.batch.stop(self.k, Stop(q, qd, fault, self.h, f"with steps of {self.h:.1e} s"))
 
-    def _error(self, y: Array, k: list[Array], h: float) -> float:
-        """The estimated error of a step that leads to y, in units of the tolerance; infinite where y has diverged."""
+    def _error(self, y: Array, k: list[Array], h: float, allowed: float) -> float:
+        """The estimated error of a step that leads to y, in units of what is allowed; infinite where y has diverged."""
         if not np.max(np.abs(y), initial=0.0) <= MAX_SPEED:
             return float("inf")
         wrong = h * sum((e * s for e, s in zip(E, k, strict=True)), start=np.zeros_like(y))
-        size = self.tolerance * (1.0 + np.maximum(np.abs(self.x), np.abs(y)))
+        size = allowed * (1.0 + np.maximum(np.abs(self.x), np.abs(y)))
         return float(np.sqrt(np.mean((wrong / size) ** 2)))
 
     def _arrive(self, projected: tuple[Array, Array]) -> None:
