@@ -96,7 +96,7 @@ class Drive:
         return h * (SURELY * motor.ratio**2 * motor.through_gear[0] * self.mobility[d])
 
     def without_lengths(self) -> Drive:
-        """The same where limits of tendons are rows of the contact problem (`joint_stops`), and no forces here."""
+        """The same where limits of tendons are rows of the contact problem (`joint_limits`), and no forces here."""
         return replace(self, tendons=tuple(replace(t, limited=False) for t in self.tendons))
 
     @property

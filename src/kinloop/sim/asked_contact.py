@@ -15,7 +15,7 @@ from kinloop.sim.actuators import Drive
 from kinloop.sim.contact.candidates import ContactPoint, can_move, find_candidates
 from kinloop.sim.contact.ground import Ground
 from kinloop.sim.contact.impact import Contact
-from kinloop.sim.contact.joint_stops import JointLimit, joint_limits
+from kinloop.sim.contact.joint_limits import JointLimit, joint_limits
 from kinloop.sim.contact.pair_contact import PairContact
 from kinloop.sim.contact.room import usual_poses, with_room
 from kinloop.sim.contact.scene import Collisions, make_scene

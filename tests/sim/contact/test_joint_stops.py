@@ -12,40 +12,11 @@ from kinloop.model import Builder
 from kinloop.sim import Plane, Simulator, Status
 from kinloop.sim.actuators import make_drive
 from kinloop.sim.contact import joint_stops as stops
-from kinloop.sim.contact.joint_stops import (
-    BACK,
-    FASTEST,
-    NEAR_STOP,
-    NEVER,
-    OVER,
-    RETURN,
-    JointLimit,
-    JointPath,
-    joint_limits,
-    joint_paths,
-    solve_with_joints,
-)
-from tests.sim.mechanisms import crank_rocker, free_box, leg, leg_states, pendulum, smooth_motion
+from kinloop.sim.contact.joint_limits import FASTEST, OVER, joint_limits
+from kinloop.sim.contact.joint_stops import NEAR_STOP, JointPath, joint_paths, solve_with_joints
+from tests.sim.mechanisms import crank_rocker, leg, leg_states, pendulum, smooth_motion
 
 H = 1e-3
-
-
-def test_bounds_lead_to_the_stop_in_one_step():
-    limit = JointLimit(0, 0, -0.5, 1.0, 0.0)
-    for x in (-0.49999, 0.3, 0.99):
-        low, high = limit.bounds(x, H)
-        if low < BACK * H:
-            assert x + H * low == pytest.approx(-0.5)
-        assert x + H * high == pytest.approx(1.0)
-
-
-def test_beyond_a_stop_a_joint_comes_back_the_more_slowly_the_nearer_it_is():
-    limit = JointLimit(0, 0, -0.5, 1.0, 0.0)
-    assert limit.bounds(-0.52, H)[0] == pytest.approx(BACK * H + 0.02 / RETURN)
-    assert limit.bounds(1.01, H)[1] == pytest.approx(-BACK * H - 0.01 / RETURN)
-    assert limit.bounds(-9.0, H)[0] == -limit.bounds(9.0, H)[1] == pytest.approx(BACK * H + FASTEST)
-    close = 1e-3 * BACK * H * H  # nearer than what a step brings back: exactly to the stop
-    assert limit.bounds(-0.5 - close, H)[0] == pytest.approx(close / H, rel=1e-6)
 
 
 @pytest.mark.parametrize("damping", [0.0, 0.5])
@@ -58,24 +29,12 @@ def test_a_joint_that_begins_beyond_a_stop_is_back_within_a_second(damping):
     assert not damping or run.q[-1, 0] == pytest.approx(0.4, abs=0.01)
 
 
-def test_joints_without_a_stop_on_one_side_are_free_there():
-    assert JointLimit(0, 0, -np.inf, np.inf, 0.1).bounds(0.0, H) == (-NEVER, NEVER)
-    assert JointLimit(0, 0, 0.0, np.inf, 0.0).bounds(0.5, H) == (-0.5 / H, NEVER)
-
-
 def test_paths_say_where_they_lead():
     inside = JointPath(1.0, -500.0, 500.0, 0.0, {})
     assert inside.inside and not inside.near
     near = JointPath(500.0 - 0.5 * NEAR_STOP, -500.0, 500.0, 0.0, {})
     assert near.inside and near.near
     assert not JointPath(501.0, -500.0, 500.0, 0.0, {}).inside
-
-
-def test_stops_and_friction_are_found_where_joints_have_them():
-    robot = leg(friction=0.2)
-    found = joint_limits(robot.tree, make_drive(robot.tree, None), True)
-    assert found == [JointLimit(6, 7, -2.0, 2.0, 0.0), JointLimit(7, 8, 0.1, 1.4, 0.2)]
-    assert joint_limits(free_box().tree, make_drive(free_box().tree, None), True) == []
 
 
 def state_of(robot, q, v):
@@ -94,7 +53,10 @@ def test_paths_start_half_a_step_before_the_middle():
 
 
 def test_paths_of_joints_in_loops_bend_with_the_loop():
-    """While the crank turns evenly, the rocker is slower or faster half a step before and after the middle."""
+    """While the crank turns evenly, the rocker is slower or faster half a step before and after the middle.
+
+    Its velocity at the end keeps as far below the bound as its position there keeps from the stop.
+    """
     m = crank_rocker("crank_joint").mechanism
     joints = [replace(j, lower=-3.0, upper=3.0) if j.name == "rocker_joint" else j for j in m.joints]
     robot = replace(m, joints=tuple(joints)).build()
@@ -104,7 +66,37 @@ def test_paths_of_joints_in_loops_bend_with_the_loop():
     before, after = (robot.spanning_velocity(robot.integrate(q, v, t), v)[2] for t in (-0.5 * H, 0.5 * H))
     assert abs(after - before) > 0.05, "it bends enough to be seen"
     assert path.rate == pytest.approx(after, abs=2e-3)
-    assert path.high == pytest.approx((3.0 - (q[2] - 0.5 * H * before)) / H, abs=2e-3)
+    end = robot.integrate(q, v, 0.5 * H)[2]
+    assert 3.0 - H * (path.high - path.rate) == pytest.approx(end, abs=2e-6), "its bend is 3e-4 rad"
+
+
+@pytest.mark.parametrize("speed", [12.0, -12.0])
+def test_a_stop_on_a_dependent_joint_is_met_where_it_is(speed):
+    """The rocker of a four-bar bends by 12 rad/s^2 on its way to a stop: it went 5/8 of h^2 times that too far."""
+    m = crank_rocker("crank_joint").mechanism
+    start = np.array([2.18510932, -1.66662552, 1.96955319])
+    joints = [replace(j, lower=1.7453, upper=2.1943) if j.name == "rocker_joint" else j for j in m.joints]
+    robot = replace(m, joints=tuple(joints), gravity=(0, 0, 0)).build()
+    for h in (1e-3, 5e-4, 2.5e-4):
+        run = Simulator(robot, h).rollout(robot.close(start), np.array([speed]), steps=round(0.2 / h), record=["q"])
+        q = run.q[:, 2]
+        assert -1e-3 < max(q.max() - 2.1943, 1.7453 - q.min()) < 2.0 * h**2
+
+
+@pytest.mark.parametrize(("h", "apart"), [(1e-3, 1e-5), (2.5e-4, 1e-6)])
+def test_of_stops_that_a_loop_meets_at_once_the_nearest_pushes(h, apart):
+    """Three stops of a four-bar in one step: rounds hand the blow on to the nearest, by as little as they are apart."""
+    m = crank_rocker("crank_joint").mechanism
+    met = {"crank_joint": 2.4927, "coupler_joint": -1.94302, "rocker_joint": 2.18918}
+    q = crank_rocker("crank_joint").close(np.array(list(met.values())))
+    bounds = {"crank_joint": (-9.0, q[0]), "coupler_joint": (q[1] + apart, 9.0), "rocker_joint": (-9.0, q[2] - apart)}
+    joints = [replace(j, lower=bounds[j.name][0], upper=bounds[j.name][1]) for j in m.joints]
+    robot = replace(m, joints=tuple(joints), gravity=(0, 0, 0)).build()
+    start = robot.close(np.array([2.18510932, -1.66662552, 1.96955319]))
+    run = Simulator(robot, h).rollout(start, np.array([12.0]), steps=round(0.1 / h), record=["joint_impulse", "v"])
+    pushes = run.joint_impulse != 0.0
+    assert run.status == [Status.RUNNING] and np.max(run.peaks["residual"]) < 1e-4
+    assert np.sum(pushes) >= 2 and np.max(np.sum(pushes, axis=1)) == 1 and abs(run.v[-1, 0]) < 0.03
 
 
 def test_impulses_of_all_joints_come_back_in_their_order():

@@ -6,7 +6,8 @@
 - `touch`: one candidate at a pose of its body: its gap, its axes, the bound on its velocity.
 - `impact`: the contact problem of one step: gaps, velocities, bounds, and where the impulses lead.
 - `restitution`: what a blow gives back.
-- `joint_stops`: stops and dry friction of joints as further rows of that problem.
+- `joint_limits`: stops, dry friction and play of joints, tendons and gears.
+- `joint_stops`: these as further rows of that problem.
 - `standing`: where a robot is over the ground: its points of contact, lifted and tilted bases.
 - `contact_block`: how a contact can move, in all directions or in some; what is inverted of its Delassus block.
 - `row_steps`: the impulse that one contact or joint takes while all others are held.
@@ -20,6 +21,7 @@ Contact of any two bodies, through a fixed number of slots:
 - `searched_pairs`: pairs without a formula, which are looked at before steps in which some are near.
 - `convex_slots`: those of convex shapes inside a kernel, as far as it can vouch for what it finds.
 - `parting`: planes between those whose boxes always meet.
+- `far_bodies`: pairs of bodies so far apart that no shapes of theirs need be compared.
 - `near_pairs`: which of them are near, and where; `room`: of how many at once.
 - `shape_poses`: where shapes are and how fast; `start_geometry`: where single free bodies push each other.
 - `moving_columns`: how every coordinate moves every body, by limbs.

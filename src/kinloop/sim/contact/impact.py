@@ -35,7 +35,8 @@ from kinloop.scalar import Array
 from kinloop.sim.contact.candidates import GROUND, Candidate, Party
 from kinloop.sim.contact.contact_block import TINY
 from kinloop.sim.contact.ground import Ground
-from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, solve_with_joints, steps_over
+from kinloop.sim.contact.joint_limits import JointLimit
+from kinloop.sim.contact.joint_stops import JointPath, joint_paths, solve_with_joints, steps_over
 from kinloop.sim.contact.propagation import Propagated, response, softened
 from kinloop.sim.contact.restitution import Bounce, rebound
 from kinloop.sim.contact.row_steps import ContactRow

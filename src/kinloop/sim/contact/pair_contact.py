@@ -29,7 +29,8 @@ from kinloop.sim.contact.contact_frame import (
     torque,
 )
 from kinloop.sim.contact.impact import Contact, Hit, ended, harmless
-from kinloop.sim.contact.joint_stops import JointLimit, JointPath, joint_paths, split_rows
+from kinloop.sim.contact.joint_limits import JointLimit
+from kinloop.sim.contact.joint_stops import JointPath, joint_paths, split_rows
 from kinloop.sim.contact.moving_columns import Columns
 from kinloop.sim.contact.near_pairs import NEARBY, Near, looked_at, near_points
 from kinloop.sim.contact.propagation import response

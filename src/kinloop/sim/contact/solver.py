@@ -148,7 +148,7 @@ class _Sweeps:
 
     def rescue(self, rounds: int, carry: Array, when: Any) -> tuple[Array, Any, Any]:
         """What `run` left, or where that is no solution what small steps find from there on (`small_steps`)."""
-        if not self.contacts:
+        if not self.contacts and len(self.joints) < 2:
             return carry, 0.0, False
 
         def sweep(carry: Any, given: Any, rests: Any) -> Any:

@@ -29,7 +29,8 @@ from kinloop import scalar as sc
 from kinloop.clusters import ClusterTree
 from kinloop.scalar import Array
 from kinloop.sim.contact.contact_block import TINY
-from kinloop.sim.contact.joint_stops import JointLimit, JointPath
+from kinloop.sim.contact.joint_limits import JointLimit
+from kinloop.sim.contact.joint_stops import JointPath
 from kinloop.sim.contact.row_steps import ContactRow, JointRow
 from kinloop.sim.contact.solver import Impulses
 from kinloop.sim.linearization.soft_elimination import Elimination

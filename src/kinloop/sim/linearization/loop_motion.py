@@ -18,7 +18,7 @@ from kinloop import scalar as sc
 from kinloop.clusters import Cluster, ClusterTree, Embedding
 from kinloop.clusters.newton import SMALL_CORRECTION, Round, corrected
 from kinloop.scalar import Array
-from kinloop.sim.contact.joint_stops import JointPath, joint_path
+from kinloop.sim.contact.joint_stops import JointPath, bent_rates, joint_path
 from kinloop.sim.integrators.history import Past, carried_on, coasted, combine, over_the_step, updated
 from kinloop.sim.integrators.semi_implicit import drift_of, kept_differences, predicted
 from kinloop.sim.integrators.starting import Course, course, difference_weights
@@ -201,7 +201,7 @@ class LoopMotion:
         """Where joints with stops or dry friction go in a step that ends with the velocities y."""
         tree, m = self.system.tree, self.middle(q, v, a, h)
         g = Place(m.q, m.v, m.embedding, None).bias(tree)
-        was, rates = spanning(tree, m.embedding, m.here) - (0.5 * h) * g, spanning(tree, m.embedding, y) + (0.5 * h) * g
+        was, rates = bent_rates(tree, m.embedding, m.here, y, g, h)
         aside, at = spanning(tree, m.embedding, m.drift), Setting(tree.top, m.q)
         joints = self.system.contact.joints if self.system.contact else []
         return [joint_path(j, tree, m.embedding, at, was, rates, aside, None, h) for j in joints]
