@@ -5,7 +5,8 @@ import pytest
 
 import kinloop as kl
 from kinloop.errors import MethodError, ShapeError
-from kinloop.learn.simulated import rollout_function, step_function
+from kinloop.learn.simulated import Simulated, rollout_function, step_function
+from kinloop.learn.step_kernels import StepKernels
 from tests.helpers import relative
 from tests.learn.floating_linkage import floating_linkage
 
@@ -73,12 +74,27 @@ def test_derivatives_are_exact_and_transposes_of_each_other(sim, start, kind):
 
 
 def test_rows_that_mean_nothing_are_nan_and_others_are_not(sim, start):
-    q, v, u = start[0].copy(), start[1].copy(), start[2][:, 0]
+    q, v, u = (np.concatenate([x, x]) for x in (start[0], start[1], start[2][:, 0]))
     q[1, 8] += 0.3
     v[2, 0] = np.inf
     f = step_function(sim)
     gradients = f.pull.kernel(q, v, u, np.ones_like(q), np.ones_like(v))
-    assert all(np.isnan(x[1:]).all() and np.isfinite(x[0]).all() for x in gradients)
+    assert all(np.isnan(x[1:3]).all() and np.isfinite(x[[0, 3, 4, 5]]).all() for x in gradients)
+
+
+def test_slopes_of_a_step_are_one_kernel_which_is_what_linearize_says(sim, start):
+    """The same numbers as by A and B; where no recursion serves there is no such kernel, and the same way of asking."""
+    q, v, u = start[0], start[1], start[2][:, 0]
+    f, rng = step_function(sim), np.random.default_rng(7)
+    along = [rng.normal(size=x.shape) for x in (q, v, u)]
+    pushed = np.concatenate(f.push.kernel(q, v, u, *along), axis=1)
+    assert f.jacobian is not None and StepKernels(sim).has_slopes
+    (J,) = (np.asarray(f.jacobian.kernel(q, v, u)),)
+    assert relative(np.einsum("bij,bj->bi", J, np.concatenate(along, axis=1)), pushed) < 1e-14
+    simulated = Simulated(sim)
+    simulated.kernels = StepKernels(kl.Simulator(sim.robot, dt=sim.dt, integrator="rk4"))
+    assert not simulated.kernels.has_slopes, "no recursion is for rk4"
+    assert relative(simulated._jacobian(q, v, u), J) < 1e-12
 
 
 def test_simulators_that_have_no_such_map_are_refused(sim):
@@ -106,6 +122,9 @@ def test_jax_takes_steps_and_rollouts(sim, start):
         assert relative(many, by_rollout[2]) < 1e-11
         with pytest.raises(ShapeError, match=r"controls must have shape \(\.\.\., T, 10\), received \(10,\)"):
             rollout(q[0], v[0], u[0, 0])
+        text = jax.jit(jax.grad(cost, argnums=(0, 1, 2))).lower(q, v, u).as_text()
+        assert "kinloop_" in text and "callback" not in text, "no Python in gradients of rollouts"
+        assert rollout(q[0], v, u[0])[1].shape == (3, 5, sim.robot.nv), "leading axes broadcast"
 
 
 def test_torch_takes_steps_and_rollouts(sim, start):

@@ -63,9 +63,10 @@ class ArrayFunction:
     """A function of arrays and its derivatives, each an `ArrayKernel`.
 
     `evaluate` is the function, `push` its change along a change of all inputs, `pull` the gradient of its weighted
-    outputs, `change` the change of that gradient; None where there is none. The last `hidden` outputs are not handed
-    over; `fixed` has inputs that are numbers known beforehand, by name. `explain` raises the error that says what is
-    wrong with inputs, or gives the value where nothing is.
+    outputs, `change` the change of that gradient, None where there is none. `jacobian`, where there is one, has all
+    slopes as one matrix, of all outputs along all inputs: multiplying by it is to push and to pull. The last `hidden`
+    outputs are not handed over; `fixed` has inputs that are numbers known beforehand, by name. `explain` raises the
+    error that says what is wrong with inputs, or gives the value where nothing is.
     """
 
     def __init__(
@@ -85,11 +86,12 @@ class ArrayFunction:
         d_in, bar_in = ({f"{p}{k}": x for k, x in inputs.items()} for p in ("d", "bar_"))
         d_out, bar_out = ({f"{p}{k}": x for k, x in outputs.items()} for p in ("d", "bar_"))
         given = self.inputs
-        shapes = {
+        shapes: dict[str, tuple[dict[str, Shape], dict[str, Shape]]] = {
             "evaluate": (given, self.outputs),
             "push": (given | d_in, d_out),
             "pull": (given | bar_out, bar_in),
             "change": (given | bar_out | d_in, {f"d{k}": x for k, x in bar_in.items()}),
+            "jacobian": (given, {"jacobian": (_numbers(outputs), _numbers(inputs))}),
         }
         self._kernels = {
             kind: ArrayKernel(f"{name}_{kind}", *shapes[kind], make, len(given), judge, judged)
@@ -113,6 +115,10 @@ class ArrayFunction:
         return self._kernels.get("change")
 
     @property
+    def jacobian(self) -> ArrayKernel | None:
+        return self._kernels.get("jacobian")
+
+    @property
     def given(self) -> dict[str, Shape]:
         """Shapes of the inputs that are not known beforehand, by name."""
         return {name: shape for name, shape in self.inputs.items() if name not in self.fixed}
@@ -130,6 +136,11 @@ class ArrayFunction:
     def shown(self) -> list[str]:
         """Names of the outputs that are handed over."""
         return [name for name in self.outputs if name not in HIDDEN]
+
+
+def _numbers(shapes: Mapping[str, Shape]) -> int:
+    """How many numbers arrays of some shapes have together."""
+    return sum(map(math.prod, shapes.values()))
 
 
 class Options(TypedDict, total=False):

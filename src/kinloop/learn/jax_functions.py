@@ -46,12 +46,30 @@ def rollout(sim: Simulator) -> Callable[..., Any]:
 
     Derivatives are those of `Simulator.rollout_gradient`: states are kept on the way, slopes are made on the way back.
     """
-    of_length = functools.cache(functools.partial(rollout_function, sim))
+    one, of_length = step_function(sim), functools.cache(functools.partial(rollout_function, sim))
 
     def call(q0: Any, v0: Any, controls: Any) -> Any:
-        return evaluated(of_length(step_count(sim, jnp.shape(controls))), (q0, v0, controls))
+        steps = step_count(sim, jnp.shape(controls))
+        if one.jacobian is not None:
+            return _scanned(one, q0, v0, controls)
+        return evaluated(of_length(steps), (q0, v0, controls))
 
     return _compiled("rollout", ["q0", "v0", "controls"], sim.robot, call)
+
+
+def _scanned(one: ArrayFunction, q0: Any, v0: Any, controls: Any) -> Any:
+    """The states after every step, by a loop of XLA: nothing of it calls Python."""
+    dtype = jnp.result_type(jnp.float32, q0, v0, controls)
+    q, v, u = (jnp.asarray(x, dtype) for x in (q0, v0, controls))
+    lead = jnp.broadcast_shapes(one.leading("q", q.shape), one.leading("v", v.shape), u.shape[:-2])
+    q, v = (jnp.broadcast_to(x, (*lead, x.shape[-1])) for x in (q, v))
+
+    def go_on(state: Any, u: Any) -> tuple[Any, Any]:
+        after = evaluated(one, (*state, u))
+        return after, after
+
+    _, found = jax.lax.scan(go_on, (q, v), jnp.moveaxis(u, -2, 0))
+    return tuple(jnp.moveaxis(x, 0, -2) for x in found)
 
 
 def _compiled(name: str, inputs: Sequence[str], robot: Robot, evaluate: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,8 +6,10 @@
     change       the change of bar_x along dx
 
 So `jvp`, `grad`, `vjp`, `linearize`, `jacfwd`, `jacrev` and `hessian` (forward over reverse) work, and all of them
-under `vmap`, which makes rows of a batch for one native call. Arrays are vectors (n,), or (..., n) with the same
-leading axes: what has none is shared by all rows.
+under `vmap`, which makes rows of a batch for one native call. Where a function has a kernel of the whole matrix J, as
+steps of a simulator have, that is called, and multiplied, instead of `push` and `pull`.
+
+Arrays are vectors (n,), or (..., n) with the same leading axes: what has none is shared by all rows.
 """
 
 from __future__ import annotations
@@ -86,6 +88,8 @@ def _primitive(kind: str) -> Primitive:
         return found
 
     def lowered(call: Callable[..., list[Any]], *arrays: Any, function: ArrayFunction) -> list[Any]:
+        if function.jacobian is not None and kind in ("push", "pull"):
+            return _multiplied(call, function, kind == "pull", arrays)
         return call(kernel_of(function), *arrays)
 
     def abstract(*arrays: Any, function: ArrayFunction) -> list[Any]:
@@ -102,6 +106,22 @@ def _primitive(kind: str) -> Primitive:
         rule = mlir.lower_fun(partial(lowered, call), multiple_results=True)
         mlir.register_lowering(primitive, rule, platform=platform)
     return primitive
+
+
+def _multiplied(
+    call: Callable[..., list[Any]], function: ArrayFunction, back: bool, arrays: Sequence[Any]
+) -> list[Any]:
+    """Push or pull by the matrix of all slopes."""
+    held, given = arrays[: len(function.inputs)], arrays[len(function.inputs) :]
+    assert function.jacobian is not None, "it has a matrix"
+    (shape,) = function.jacobian.outputs.values()
+    (J,) = call(function.jacobian, *held)
+    J = J.reshape(*J.shape[:-1], *shape)
+    lead = _lead(arrays)
+    x = jnp.concatenate([jnp.broadcast_to(y, (*lead, y.shape[-1])) for y in given], axis=-1)
+    found = jnp.einsum("...ij,...i->...j" if back else "...ij,...j->...i", J, x, precision=jax.lax.Precision.HIGHEST)
+    sizes = [math.prod(y) for y in (function.inputs if back else function.outputs).values()]
+    return jnp.split(found, np.cumsum(sizes)[:-1].tolist(), axis=-1)
 
 
 def _spread(arrays: Sequence[Any], axes: Sequence[Any]) -> list[Any]:

@@ -14,19 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from kinloop import scalar as sc
-from kinloop.algorithms.trees.kinematics import independent_change, tangent_directions
 from kinloop.errors import MethodError, ShapeError
 from kinloop.inputs import checked_count
 from kinloop.learn.array_functions import ArrayFunction, Shape
+from kinloop.learn.step_kernels import StepKernels, motions, rates
 from kinloop.scalar import Array
 from kinloop.sim.linearization.rollout_gradient import Priced, Sweep
-from kinloop.sim.linearization.step_map import spanning_velocity
-from kinloop.sim.on_loops import projected
 from kinloop.sim.simulator import Simulator
 from kinloop.sim.state import RUNNING
-from kinloop.sim.stepper import StepMethod, Stepper
-from kinloop.sim.watch import BEGINNING
+from kinloop.sim.stepper import StepMethod
 
 
 class Simulated:
@@ -39,7 +35,7 @@ class Simulated:
             raise MethodError("forces of this simulator depend on time, and a step is told none; leave them out")
         if sim.engine.system.open.inputs:
             raise MethodError("this simulator has open numbers, and a step is told none; leave open=[...] out")
-        self.sim, self.robot = sim, sim.robot
+        self.sim, self.robot, self.kernels = sim, sim.robot, StepKernels(sim)
 
     @cached_property
     def tangents(self) -> Any:
@@ -47,31 +43,9 @@ class Simulated:
         tree = self.robot.tree
 
         def call(q: Array) -> dict[str, Array]:
-            L = np.array([independent_change(tree, q, e) for e in np.eye(len(q))]).reshape(len(q), tree.nv)
-            return {"D": np.array(tangent_directions(tree, q)).reshape(tree.nv, len(q)).T, "L": L.T}
+            return {"D": motions(tree, q), "L": rates(tree, q)}
 
         return self.robot.kernels.make("tangents", call, {"q": self.robot.nq}, sources=("learn",))
-
-    def step_kernel(self) -> Any:
-        """The kernel of a step, nan where it cannot be taken whole; None where a step is more than a kernel."""
-        sim, system, method = self.sim, self.sim.engine.system, self.sim.method
-        if system.searched or sim.drive.states or not self.robot.kernels.compiles:
-            return None
-        assert isinstance(method, StepMethod)
-        stepper, tree = Stepper(system, method), self.robot.tree
-
-        def call(q: Array, v: Array, u: Array) -> dict[str, Array]:
-            qd, memory = spanning_velocity(tree, q, v), np.zeros(method.memory_size(system))
-            if method.has_start(system):
-                found, lost = method.starting_memory(system, q, qd, u, sim.dt)
-                memory = sc.where(lost, memory, found)
-            out = stepper(q, qd, BEGINNING, memory, u, np.ones(1), np.array([sim.dt]))
-            whole = out["status_seen"][0] <= float(RUNNING)
-            ahead = projected(system.tree, out["q_next"], out["qd_next"])[tree.independent_dofs]
-            return {"q": _or_nan(whole, out["q_next"]), "v": _or_nan(whole, ahead)}
-
-        sizes = {"q": self.robot.nq, "v": self.robot.nv, "u": sim.nu}
-        return sim.engine.kernel("array_step", call, sizes, (sim.dt,))
 
     def step(self, q: Array, v: Array, u: Array) -> tuple[Array, Array]:
         """(q', v'); nan in rows that cannot take the step whole."""
@@ -82,22 +56,28 @@ class Simulated:
 
     def step_along(self, q: Array, v: Array, u: Array, dq: Array, dv: Array, du: Array) -> tuple[Array, Array]:
         """The change of (q', v')."""
-        A, B, L, D = self._slopes(q, v, u)
-        dx = np.concatenate([_times(L, dq), dv], axis=1)
-        dy = _times(A, dx) + _times(B, du)
-        return _times(D, dy[:, : self.robot.nv]), dy[:, self.robot.nv :]
+        dy = _times(self._jacobian(q, v, u), np.concatenate([dq, dv, du], axis=1))
+        return dy[:, : self.robot.nq], dy[:, self.robot.nq :]
 
     def step_back(self, q: Array, v: Array, u: Array, bar_q: Array, bar_v: Array) -> tuple[Array, Array, Array]:
         """The gradient of bar_q . q' + bar_v . v'."""
-        A, B, L, D = self._slopes(q, v, u)
-        bar = np.concatenate([_back(D, bar_q), bar_v], axis=1)
-        back = _back(A, bar)
-        return _back(L, back[:, : self.robot.nv]), back[:, self.robot.nv :], _back(B, bar)
+        back = _back(self._jacobian(q, v, u), np.concatenate([bar_q, bar_v], axis=1))
+        nq, nv = self.robot.nq, self.robot.nv
+        return back[:, :nq], back[:, nq : nq + nv], back[:, nq + nv :]
 
-    def _slopes(self, q: Array, v: Array, u: Array) -> tuple[Array, Array, Array, Array]:
-        """A, B, L(q) and D(q')."""
-        found = self.sim.linearize(self.sim.state(q, v), u)
-        return found.A, found.B, self._tangents(q)[1], self._tangents(found.next.q)[0]
+    def _jacobian(self, q: Array, v: Array, u: Array) -> Array:
+        """(1) as one matrix for every row, along the numbers of q, v and u."""
+        if self.kernels.has_slopes:
+            return np.asarray(self.jacobian(q, v, u))
+        nv, found = self.robot.nv, self.sim.linearize(self.sim.state(q, v), u)
+        L, D = self._tangents(q)[1], self._tangents(found.next.q)[0]
+        along = np.concatenate([found.A[..., :nv] @ L, found.A[..., nv:], found.B], axis=2)
+        return np.concatenate([D @ along[:, :nv], along[:, nv:]], axis=1)
+
+    @cached_property
+    def jacobian(self) -> Any:
+        """The kernel of these matrices, where there is one."""
+        return self.kernels.jacobian()
 
     def _tangents(self, q: Array) -> tuple[Array, Array]:
         D, L = self.tangents(np.ascontiguousarray(q))
@@ -140,10 +120,6 @@ class Simulated:
         return Sweep(self.sim, self.sim.state(q0, v0), u.reshape(len(q0), -1, self.sim.nu), None, None)
 
 
-def _or_nan(good: Any, x: Array) -> Array:
-    return np.array([sc.where(good, y, np.nan) for y in x])
-
-
 def _times(A: Array, x: Array) -> Array:
     return np.asarray(np.einsum("bij,bj->bi", A, x))
 
@@ -183,7 +159,7 @@ def step_function(sim: Simulator) -> ArrayFunction:
     shapes: dict[str, Shape] = {"q": (robot.nq,), "v": (robot.nv,), "u": (sim.nu,)}
     outputs: dict[str, Shape] = {"q": (robot.nq,), "v": (robot.nv,)}
     calls = (simulated.step, simulated.step_along, simulated.step_back)
-    return _array_function(simulated, "step", shapes, outputs, calls, simulated.step_kernel)
+    return _array_function(simulated, "step", shapes, outputs, calls, simulated.kernels)
 
 
 def step_count(sim: Simulator, shape: Shape) -> int:
@@ -199,7 +175,7 @@ def rollout_function(sim: Simulator, steps: int) -> ArrayFunction:
     shapes: dict[str, Shape] = {"q": (robot.nq,), "v": (robot.nv,), "controls": (steps, sim.nu)}
     outputs: dict[str, Shape] = {"q": (steps, robot.nq), "v": (steps, robot.nv)}
     calls = (simulated.rollout, simulated.rollout_along, simulated.rollout_back)
-    return _array_function(simulated, "rollout", shapes, outputs, calls, lambda: None)
+    return _array_function(simulated, "rollout", shapes, outputs, calls)
 
 
 def _array_function(
@@ -208,8 +184,9 @@ def _array_function(
     inputs: dict[str, Shape],
     outputs: dict[str, Shape],
     calls: Sequence[Callable[..., tuple[Array, ...]]],
-    kernel: Callable[[], Any],
+    kernels: StepKernels | None = None,
 ) -> ArrayFunction:
+    """By the kernels of a step where there are any, else by calls on rows of numbers: the value, push and pull."""
     robot, sim = simulated.robot, simulated.sim
     wide_in, wide_out = ([int(np.prod(x)) for x in y.values()] for y in (inputs, outputs))
 
@@ -218,10 +195,12 @@ def _array_function(
 
     evaluate, push, pull = calls
     makers: dict[str, Callable[[], Any]] = {
-        "evaluate": lambda: kernel() or OnRows(evaluate, wide_out, bad),
+        "evaluate": lambda: (kernels and kernels.evaluate()) or OnRows(evaluate, wide_out, bad),
         "push": lambda: OnRows(push, wide_out, bad),
         "pull": lambda: OnRows(pull, wide_in, bad),
     }
+    if kernels and kernels.has_slopes:
+        makers["jacobian"] = lambda: simulated.jacobian
     made = ArrayFunction(name, inputs, outputs, makers, robot.state_faults, 2, lambda q, v, *u: _explain(sim, q, v))
     return made
 

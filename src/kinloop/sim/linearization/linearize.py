@@ -56,6 +56,14 @@ class Linearization:
         return iter((self.A, self.B))
 
 
+def solution(rows: int) -> slice:
+    """Where in the memory after a step the impulses are that solve its contact problem, so many.
+
+    Behind them is whether they were looked for in vain.
+    """
+    return slice(-rows - 1, -1)
+
+
 class Directions(NamedTuple):
     """Directions, a line each: along q, v, u, and along parameters."""
 
@@ -95,11 +103,16 @@ class Linearizer:
         self.recursive_serves = serves(engine.robot.tree, engine.system, method)
 
     @cached_property
-    def recursive(self) -> Any:
-        """The kernel of `recursive`."""
+    def recursion(self) -> RecursiveStep | RecursiveLoopStep:
+        """What gives A and B where recursions serve, as a function of symbols."""
         tree, system = self.engine.robot.tree, self.engine.system
-        step = RecursiveStep(system) if is_simple(tree, system) else RecursiveLoopStep(tree, system)
-        return self.engine.kernel("linearized_step", Traced(step, step.inputs()), step.inputs())
+        return RecursiveStep(system) if is_simple(tree, system) else RecursiveLoopStep(tree, system)
+
+    @cached_property
+    def recursive(self) -> Any:
+        """The kernel of `recursion`."""
+        inputs = self.recursion.inputs()
+        return self.engine.kernel("linearized_step", Traced(self.recursion, inputs), inputs)
 
     def directional(self, parameters: tuple[str, ...] = ()) -> Any:
         """The kernel of `directional`, with some parameters of the robot open."""
@@ -179,8 +192,7 @@ class Linearizer:
     def _impulses(self, after: State) -> Array:
         """The solution of the contact problem of a step to `after`: what the next one would begin with."""
         contact = self.engine.system.contact
-        rows = contact.size if contact else 0
-        return np.ascontiguousarray(after.memory[:, -rows - 1 : -1]) if rows else np.zeros((len(after), 0))
+        return np.ascontiguousarray(after.memory[:, solution(contact.size)]) if contact else np.zeros((len(after), 0))
 
     def _along(
         self, directions: Directions, names: tuple[str, ...], q: Array, v: Array, u: Array, t: Array, impulses: Array,
