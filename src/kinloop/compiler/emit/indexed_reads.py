@@ -24,7 +24,8 @@ def write_take(w: Writer, vector: Vector, table: Table, at: str, index: str) -> 
         inside = w.new(f"fcmp {order} {T} {index}, {vector.const(bound)}")
         index = w.new(f"select {B} {inside}, {T} {index}, {T} {vector.const(bound)}")
     places = vector.of("i64")
-    place = w.new(f"fptosi {T} {index} to {places}")
+    place = w.new(f"fptosi {T} {index} to {vector.of('i32')}")  # registers of 256 bits have no way to 64 bits
+    place = w.new(f"sext {vector.of('i32')} {place} to {places}")
     if table.constants:
         return _gather(w, vector, at, place)
     step = table.stride * vector.width
