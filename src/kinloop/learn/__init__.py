@@ -11,7 +11,7 @@
 Functions for JAX and PyTorch:
 
 - `array_functions`: a quantity as a function of arrays, with the kernels of its value and its derivatives.
-- `simulated`: steps and rollouts of a simulator as such functions.
+- `simulated`: steps and rollouts of a simulator as such functions. `step_kernels`: steps and their slopes as kernels.
 - `xla_frames`: whether XLA's foreign functions are what kinloop knows, and the kernels registered with it.
 - `jax_primitives`: these kernels as primitives of JAX, with the rules by which JAX transforms them.
 - `jax_functions`: what `kinloop.jax` offers.

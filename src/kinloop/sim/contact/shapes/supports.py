@@ -7,6 +7,8 @@ furthest along d is the sum of what its parts have.
 
 The vertices of hulls are found by climbing from vertex to vertex along edges, as far as there is a neighbour further
 along d. On the surface of a convex body that ends at the furthest of all. Where it begins is kept for some directions.
+Neighbours are looked at in blocks of `BLOCK`, with all that is needed of them side by side in memory: what a climb
+costs is mostly waiting for numbers, and those of a block come together.
 """
 
 from __future__ import annotations
@@ -23,6 +25,9 @@ from kinloop.sim.contact.shapes.proximity import dot, signed, vector
 
 SUM = 8
 """Numbers of a core: half the lengths of a box, the radius of a disc, half axes of an ellipsoid, and rounding [m]."""
+
+BLOCK = 3
+"""Neighbours that are looked at together; most vertices have six."""
 
 CELLS = 8
 """Cells along the edges of a cube about a hull; the middle of each is a direction whose furthest vertex is known."""
@@ -46,9 +51,10 @@ def core(shape: ConvexShape) -> list[float]:
 
 
 class Hulls:
-    """Hulls as tables of numbers: vertices, their neighbours, and where climbs begin.
+    """Hulls as tables of numbers: vertices, blocks of their neighbours, and where climbs begin.
 
-    Of the neighbours of every vertex there is a list that ends with -1. `number` has the numbers of hulls by their id.
+    A block has the number of the next one of the same vertex, or -1, and of each neighbour its place and the number of
+    its own first block; where there are too few it has the vertex itself. `number` has numbers of hulls by their id.
     """
 
     def __init__(self, hulls: Iterable[Hull]) -> None:
@@ -62,9 +68,10 @@ class Hulls:
             begins.append(first + np.argmax(directions @ hull.vertices.T, axis=1))
             vertices.append(hull.vertices)
         self.vertices = np.concatenate(vertices) if vertices else np.zeros((0, 3))
-        counts = [len(own) + 1 for own in lists]
-        self._rows = np.column_stack([self.vertices, np.cumsum([0, *counts])[: len(self.vertices)]]).ravel()
-        self.neighbours = np.array([w for own in lists for w in (*own, -1)], dtype=float)
+        counts = [-(-max(len(own), 1) // BLOCK) for own in lists]
+        rows = np.column_stack([self.vertices, np.cumsum([0, *counts])[: len(self.vertices)]])
+        self._rows, self._blocks = rows.ravel(), _blocks(rows, lists, counts).ravel()
+        self._owner = np.repeat(np.arange(len(lists)), counts).astype(float)
         self.begin = np.concatenate(begins).astype(float) if begins else np.zeros(0)
 
     def __bool__(self) -> bool:
@@ -91,7 +98,7 @@ class Hulls:
         return self._row(v)[:3]
 
     def _row(self, v: Any) -> Array:
-        """A vertex and where the list of its neighbours begins; all of it lies side by side."""
+        """A vertex and its first block of neighbours; all of it lies side by side."""
         return vector(*(sc.take(self._rows, 4.0 * v + float(k)) for k in range(4)))
 
     def higher(self, v: Any, number: Any, d: Array) -> Any:
@@ -102,20 +109,36 @@ class Hulls:
     def climbed(self, v: Any, d: Array, when: Any = True) -> Any:
         """The vertex furthest along d, from a vertex v of the same hull on."""
 
+        width = float(1 + 4 * BLOCK)
+
         def look(carry: Any, given: Any) -> list[Any]:
-            entry, v, most = carry
-            w = sc.take(self.neighbours, entry)
-            *x, first = self._row(w)
-            reach = dot(given, x)
-            there, further = w >= 0.0, reach > most
-            moves = sc.logical_and(there, further)
-            on = sc.where(moves, first, sc.where(there, entry + 1.0, -1.0))
-            return [on, sc.where(moves, w, v), sc.where(moves, reach, most)]
+            block, at, most = carry
+            following, *each = (sc.take(self._blocks, width * block + float(k)) for k in range(1 + 4 * BLOCK))
+            best: Any = -1.0
+            for k in range(BLOCK):
+                *x, first = each[4 * k : 4 * k + 4]
+                reach = dot(given, x)
+                further = reach > most
+                best, most = sc.where(further, first, best), sc.where(further, reach, most)
+            moves = best >= 0.0
+            return [sc.where(moves, best, following), sc.where(moves, best, at), most]
 
         *x, first = self._row(v)
-        begin = [first, v, dot(d, x)]
-        limit = len(self.neighbours)
-        return sc.repeat(limit, look, begin, d, when=when, until=lambda carry: carry[0] < 0.0, usual=8)[1]
+        begin = [first, first, dot(d, x)]
+        limit = len(self._owner)
+        end = sc.repeat(limit, look, begin, d, when=when, until=lambda carry: carry[0] < 0.0, usual=3)
+        return sc.take(self._owner, end[1])
+
+
+def _blocks(rows: Array, lists: list[list[int]], counts: list[int]) -> Array:
+    """The blocks (n, 1 + 4 BLOCK) of vertices, by their neighbours; `rows` has places and first blocks of vertices."""
+    out, k = np.empty((sum(counts), 1 + 4 * BLOCK)), 0
+    for v, (own, count) in enumerate(zip(lists, counts, strict=True)):
+        members = [*own, *[v] * (count * BLOCK - len(own))]
+        out[k : k + count, 0] = [*range(k + 1, k + count), -1]
+        out[k : k + count, 1:] = rows[members].reshape(count, -1)
+        k += count
+    return out
 
 
 def cell_directions() -> Array:
