@@ -89,12 +89,30 @@ def test_slopes_of_a_step_are_one_kernel_which_is_what_linearize_says(sim, start
     along = [rng.normal(size=x.shape) for x in (q, v, u)]
     pushed = np.concatenate(f.push.kernel(q, v, u, *along), axis=1)
     assert f.jacobian is not None and StepKernels(sim).has_slopes
-    (J,) = (np.asarray(f.jacobian.kernel(q, v, u)),)
+    J = np.asarray(f.jacobian.kernel(q, v, u))
     assert relative(np.einsum("bij,bj->bi", J, np.concatenate(along, axis=1)), pushed) < 1e-14
     simulated = Simulated(sim)
     simulated.kernels = StepKernels(kl.Simulator(sim.robot, dt=sim.dt, integrator="rk4"))
     assert not simulated.kernels.has_slopes, "no recursion is for rk4"
     assert relative(simulated._jacobian(q, v, u), J) < 1e-12
+
+
+def test_a_row_that_cannot_take_its_step_whole_has_no_slopes(sim, start):
+    q, v, u = start[0], start[1].copy(), start[2][:, 0]
+    v[1] *= 1e5
+    f = step_function(sim)
+    for kernel in (f.evaluate.kernel, f.jacobian.kernel):
+        found = kernel(q, v, u)
+        for x in found if isinstance(found, tuple) else (found,):
+            assert np.isnan(x[1]).all() and np.isfinite(x[[0, 2]]).all()
+
+
+def test_kept_kernels_of_steps_are_made_anew_when_their_source_changes(sim, monkeypatch):
+    asked = {}
+    monkeypatch.setattr(sim.robot.kernels, "make", lambda name, *_, sources=(), **__: asked.update({name: sources}))
+    kernels = StepKernels(sim)
+    kernels.evaluate(), kernels.jacobian()
+    assert asked == dict.fromkeys(("array_step", "array_step_jacobian"), ("sim", "learn"))
 
 
 def test_simulators_that_have_no_such_map_are_refused(sim):

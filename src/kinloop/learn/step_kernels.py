@@ -81,7 +81,7 @@ class StepKernels:
 
     def _kernel(self, name: str, call: Any) -> Any:
         sizes = {"q": self.robot.nq, "v": self.robot.nv, "u": self.sim.nu}
-        return self.sim.engine.kernel(name, call, sizes, (self.sim.dt,))
+        return self.sim.engine.kernel(name, call, sizes, (self.sim.dt,), "learn")
 
     def _ahead(self, q: Array, v: Array, u: Array) -> Ahead:
         """The step from a state without memory."""

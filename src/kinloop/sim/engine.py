@@ -281,10 +281,13 @@ class Engine:
         return {"q": self.tree.top.nq, "qd": self.tree.top.n_spanning}
 
     def kernel(
-        self, name: str, call: Callable[..., Any], inputs: dict[str, int], more: tuple[Any, ...] = ()
+        self, name: str, call: Callable[..., Any], inputs: dict[str, int], more: tuple[Any, ...] = (), *sources: str
     ) -> Computed:
-        """A kernel of this system, or the same call on numbers where there is no compiler; `more` for its key."""
-        return self.robot.kernels.make(name, call, inputs, key=(*self._key, *more), sources=("sim",))
+        """A kernel of this system, or the same call on numbers where there is no compiler; `more` for its key.
+
+        `sources` are the rooms of kinloop besides `sim` where the call is written.
+        """
+        return self.robot.kernels.make(name, call, inputs, key=(*self._key, *more), sources=("sim", *sources))
 
     def advance(
         self, state: StepState, u: Array, until: Array, h: float, steps: int, every: int, keep: tuple[str, ...],
