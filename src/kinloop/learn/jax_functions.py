@@ -15,6 +15,7 @@ from kinloop.errors import ShapeError
 from kinloop.learn.array_functions import ArrayFunction, Options, array_function, check_count
 from kinloop.learn.jax_primitives import EVALUATE
 from kinloop.learn.simulated import rollout_function, step_count, step_function
+from kinloop.learn.xla_frames import usable
 from kinloop.robot import Robot
 from kinloop.sim.simulator import Simulator
 
@@ -50,7 +51,7 @@ def rollout(sim: Simulator) -> Callable[..., Any]:
 
     def call(q0: Any, v0: Any, controls: Any) -> Any:
         steps = step_count(sim, jnp.shape(controls))
-        if one.jacobian is not None:
+        if one.jacobian is not None and usable():  # else one call back for all steps
             return _scanned(one, q0, v0, controls)
         return evaluated(of_length(steps), (q0, v0, controls))
 
