@@ -1,4 +1,4 @@
-"""`out=` and `threads=1` with rows: read by the builtin, with the answers and the words of the Python way."""
+"""`out=` and `threads=1`: read by the builtin, with the answers and the words of the Python way."""
 
 from __future__ import annotations
 
@@ -65,6 +65,19 @@ def test_ready_arrays_go_through_the_builtin(kernel, single, no_slow_way, count)
     np.testing.assert_array_equal(kernel(q, v[0], threads=1)[0], 2 * q + v[0])
 
 
+def test_one_state_goes_through_the_builtin_as_it_is_and_in_a_row(kernel, no_slow_way):
+    for k in (0, slice(0, 1)):
+        q, v, a, m = (x[k] for x in rows(1))
+        expected = [x.tobytes() for x in kernel(q, v)]
+        for keywords in ({"out": (a, m)}, {"out": (a, m), "threads": 1}):
+            a[:], m[:] = 0.0, 0.0
+            out = kernel(q, v, **keywords)
+            assert out[0] is a and out[1] is m and [x.tobytes() for x in out] == expected
+        for keywords in ({}, {"threads": 1}, {"out": None}):
+            made = kernel(q, v, **keywords)
+            assert [(x.shape, x.tobytes()) for x in made] == [(a.shape, expected[0]), (m.shape, expected[1])]
+
+
 def neighbours(count, order):
     """Inputs and outputs side by side in memory, in this order; the second input may be one row."""
     shapes = {"q": (count, 3), "v": (count, 3), "v1": (3,), "a": (count, 3), "m": (count, 3, 3)}
@@ -110,6 +123,13 @@ def unusual():
     yield (q[0], v[0]), alone
     yield (q[0], v[0]), {"out": (a[0], m[0])} | alone
     yield (q[None], v[None]), {"out": (a[None], m[None])} | alone
+    for one in (0, slice(0, 1)):
+        for x in (a[1], a[1:2], a[1].astype("f4"), a[1, :2], q[one], v[one], a[1].tolist(), None):
+            yield (q[one], v[one]), {"out": (x, m[one])}
+        yield (q[one], v[0]), {"out": (a[one], m[one])}
+        yield (q[one], v[:2]), {}
+        yield from (((q[one], v[one]), {"out": x}) for x in ((a[one],), [a[one], m[one]], a[one], (m[one], a[one])))
+        yield from (((x, v[one]), {"out": (a[one], m[one])}) for x in (np.full(3, np.nan), q[one].tolist()))
     yield (q, v, a, m), out
     yield (q, v, a), alone
     yield (q,), out
@@ -178,6 +198,8 @@ def test_reference_counts_stay_balanced(kernel):
             kernel(q, v, out=pair, threads=one)
             kernel(q, v, a, m, threads=one)
             kernel(q, v, threads=one)
+            kernel(q[0], v[0], out=(a[0], m[0]))
+            kernel(q[:1], v[:1])
             for keywords in ({"out": pair}, {"threads": one}):
                 with contextlib.suppress(NonFiniteInput):
                     kernel(q, bad, **keywords)

@@ -1,9 +1,9 @@
 """The function behind a kernel's builtin, as LLVM IR: @call(self, args, nargs, kwnames).
 
-For one lane it takes a state in ready arrays, or a row (1, n) if the outputs are given too; for W lanes it takes rows,
-as long as one thread is enough for them or `threads=1` asks for one, and outputs by `out=` too. It checks type, dtype,
-shape and layout of every argument, and makes the outputs if none are given. What it does not expect, numbers that are
-not finite included, goes to `self` with the same arguments.
+For one lane it takes a state in ready arrays, or a row (1, n); for W lanes it takes rows, as long as one thread is
+enough for them or `threads=1` asks for one. It checks type, dtype, shape and layout of every argument, and makes the
+outputs if none are given, behind the inputs or by `out=`. What it does not expect, numbers that are not finite included,
+goes to `self` with the same arguments.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from kinloop.compiler.abi import CACHE_LINE, DATA, TYPE_NUMBER, symbol
 from kinloop.compiler.emit.argument_checks import INPUT, OUTPUT, PARAMETERS, Argument
 from kinloop.compiler.emit.array_table import ENTRY, write_entry
-from kinloop.compiler.emit.call_keywords import Given, declare_keywords, read_keywords
+from kinloop.compiler.emit.call_keywords import declare_keywords, read_keywords
 from kinloop.compiler.emit.ir import LIKELY, Module, Value, Writer
 from kinloop.compiler.emit.kernel_layout import Layout
 from kinloop.compiler.emit.lane_arithmetic import lane_bits
@@ -77,22 +77,14 @@ class _Call:
         self.table = writer.new(f"alloca [{ENTRY * (n_in + n_out)} x i8], align 8")
         axes = 1 + max([len(shape) for shape in layout.outputs], default=0)
         self._shape = writer.new(f"alloca [{axes} x i64], align 8")
-        self.given = self._given(n_in, n_out)
+        place = writer.new(f"alloca [{n_in + n_out} x ptr], align 8")
+        self.given = read_keywords(writer, place, n_in, n_out, self.slow)
         self._full = writer.compare("eq", self.given.total, n_in + n_out)
         self._short = writer.compare("eq", self.given.total, n_in)
         usual = writer.integer("or", self._full, self._short, "i1")
         if self._memory:
             usual = writer.integer("and", usual, writer.compare("ne", self._memory, "null", "ptr"), "i1")
         writer.require(usual, otherwise=self.slow)
-
-    def _given(self, n_in: int, n_out: int) -> Given:
-        """The arguments; keywords are read for rows only."""
-        w = self.writer
-        if self.layout.lanes > 1:
-            place = w.new(f"alloca [{n_in + n_out} x ptr], align 8")
-            return read_keywords(w, place, n_in, n_out, self.slow)
-        w.require(w.compare("eq", "%kwnames", "null", "ptr"), otherwise=self.slow)
-        return Given("%args", "%nargs", "false")
 
     def _stack(self, size: int) -> str:
         return self.writer.new(f"alloca [{size} x i8], align {CACHE_LINE}")
@@ -114,7 +106,7 @@ class _Call:
     def outputs(self, rows: Sequence[Value], inputs: Sequence[_Input], in_a_row: str = "false") -> list[_Output]:
         """The output arrays, given or new; `rows` is their first axis, if they have one for rows.
 
-        One state may come as a row, `in_a_row`: its outputs then have to be given, as rows.
+        One state may come as a row, `in_a_row`: so do its outputs then.
         """
         w = self.writer
         given, new, ready = w.label("given"), w.label("new"), w.label("ready")
@@ -124,10 +116,9 @@ class _Call:
         after_given = w.here
         w.jump(ready)
         w.block(new)
-        w.require(w.integer("xor", in_a_row, "true", "i1"), otherwise=self.slow)
         made: list[_Output] = []
         for k in range(len(self.layout.outputs)):
-            made.append(self._new_output(k, rows, made))
+            made.append(self._new_output(k, rows, made, in_a_row))
         after_new = w.here
         w.jump(ready)
         w.block(ready)
@@ -158,12 +149,17 @@ class _Call:
             right = w.compare("ule", w.offset(x.data, length), data, "ptr")
             w.require(w.integer("or", left, right, "i1"), otherwise=self.slow)
 
-    def _new_output(self, k: int, rows: Sequence[Value], before: Sequence[_Output]) -> _Output:
+    def _new_output(self, k: int, rows: Sequence[Value], before: Sequence[_Output], in_a_row: str) -> _Output:
         """A new array for output `k`; without memory for it, those before go and NumPy's error is passed on."""
-        w, sizes = self.writer, [*rows, *self.layout.outputs[k]]
+        w, sizes = self.writer, [*(rows or [1]), *self.layout.outputs[k]]
         for axis, n in enumerate(sizes):
             w.store("i64", n, w.offset(self._shape, axis, "i64"), 8)
-        kind = (f"ptr @{symbol('ndarray')}", f"i32 {len(sizes)}", f"ptr {self._shape}")
+        axes: Value = len(sizes)
+        shape = self._shape
+        if not rows:
+            axes = w.select(in_a_row, "i32", len(sizes), len(sizes) - 1)
+            shape = w.select(in_a_row, "ptr", shape, w.offset(shape, 1, "i64"))
+        kind = (f"ptr @{symbol('ndarray')}", f"i32 {axes}", f"ptr {shape}")
         rest = (f"i32 {TYPE_NUMBER[self.layout.dtype]}", "ptr null", "ptr null", "i32 0", "i32 0", "ptr null")
         array = w.call("ptr", symbol("PyArray_New"), *kind, *rest)
         with w.unless(w.compare("ne", array, "null", "ptr")):

@@ -1,4 +1,4 @@
-"""The keywords that a builtin for rows reads itself, as LLVM IR: `out=` with ready arrays, and `threads=1`.
+"""The keywords that a builtin reads itself, as LLVM IR: `out=` with ready arrays, and `threads=1`.
 
 A name counts if it is the very string that Python's compiler makes of it, the 1 if it is Python's own: looked at by
 their addresses. Other names, and those that a program has put together, go the slow way.
