@@ -45,12 +45,21 @@ def test_joints(path, impulse, rubs, mode):
 def test_slopes_are_those_of_the_equations(chosen):
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(3, 5))
-    equations = Equations([ROW], [], Z @ Z.T, [chosen], [])
+    equations = Equations([ROW], [], Z, Z.T, [chosen], [])
     x, e = np.array([0.5, 0.1, -0.2]), 1e-6
-    K = equations.slopes(x).astype(float)
-    for k, d in enumerate(np.eye(3)):
+    K = equations.slopes(x)
+    for d in np.eye(3):
         change = (equations.missed(x + e * d) - equations.missed(x - e * d)) / (2.0 * e)
-        assert np.allclose(K[:, k], change, rtol=1e-7, atol=1e-8)
+        assert np.allclose(K.solve(change).astype(float), d, rtol=1e-7, atol=1e-7)
+
+
+def test_what_is_soft_in_a_joint_counts():
+    line, u, soft = np.array([1.0, 0.5]), 0.7, 0.3
+    joint = JointRow(line, [0, 1], u, 0.0, 1.0, 0.0, False)
+    equations = Equations([], [joint], line[None], line[:, None], [], [JointMode.AT_LOWER], {0: soft})
+    (found,) = equations.solved(np.zeros(1)).astype(float)
+    assert np.isclose(found, -u / (line @ line + soft), rtol=1e-14)
+    assert abs(equations.missed(np.array([found]))[0]) < 1e-15
 
 
 def test_rows_that_nothing_moves_have_equations_of_a_size():
@@ -59,8 +68,11 @@ def test_rows_that_nothing_moves_have_equations_of_a_size():
     Z[1] = 1.0, 0.5  # the contact slips along one tangent, and moves along nothing else
     row = ContactRow(Z[:3], [0, 1], np.zeros(3), 0.0, 0.5)
     joint = JointRow(Z[3], [0, 1], 0.0, -1.0, 1.0, 0.0, False)
-    equations = Equations([row], [joint], Z @ Z.T, [contact_choice(row, np.array([0.1, 0.0, 0.0]))], [JointMode.FREE])
+    equations = Equations([row], [joint], Z, Z.T, [contact_choice(row, np.array([0.1, 0.0, 0.0]))], [JointMode.FREE])
     found = equations.solved(np.zeros(4))
-    assert np.isfinite(equations.slopes(found).astype(float)).all() and np.abs(found).max() == 0.0
-    still = Equations([row], [joint], np.zeros((4, 4)), equations.chosen, equations.modes)
-    assert np.isfinite(still.solved(np.full(4, 0.1)).astype(float)).all()
+    assert np.abs(found).max() == 0.0
+    none = np.zeros((4, 2))
+    still = Equations([row], [joint], none, none.T, equations.chosen, equations.modes)
+    for fixed in (equations, still):
+        assert np.isfinite(fixed.solved(np.full(4, 0.1)).astype(float)).all()
+        assert all(np.isfinite(x.astype(float)).all() for x in fixed.slopes(found).answers())

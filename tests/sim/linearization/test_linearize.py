@@ -6,7 +6,8 @@ import pytest
 import kinloop as kl
 from kinloop.errors import MethodError
 from kinloop.io import MjcfOptions, mjcf_text
-from kinloop.robots.solid_inertias import bar
+from kinloop.model import Builder
+from kinloop.robots.solid_inertias import bar, box
 from kinloop.sim import ContactPoint, Plane, Simulator
 from tests.sim.linearization.steps import CASES, MANY, Case, apart, case, cheetah, differences, joined, walker
 from tests.sim.mechanisms import pendulum
@@ -58,6 +59,24 @@ def test_a_robot_on_its_feet_and_stops():
     found = _agree(sim, q, v, u)
     assert {0, 1, 2} == set(found.contacts.ravel()) and {0, 3} == set(found.joints.ravel())
     assert found.joint_names == tuple(sim.robot.independent_names[6:])
+
+
+@pytest.mark.parametrize("speed", [0.0, 1.0], ids=["lying", "sliding"])
+def test_more_contacts_than_the_robot_can_feel(speed):
+    """A board with two flaps flat on the ground: 24 rows on three bodies, where velocities have 8 numbers."""
+    b = Builder("board")
+    b.body("board", joint="free", **box(3.0, 0.4, 0.3, 0.05))
+    contacts = [ContactPoint("board", (x, y, -0.025)) for x in (-0.2, 0.2) for y in (-0.15, 0.15)]
+    for name, side in (("left", 1.0), ("right", -1.0)):
+        b.body(name, "board", axis="x", at=(0.0, 0.15 * side, 0.0), **bar(0.4, 0.2, along="y", sign=side))
+        contacts += [ContactPoint(name, (x, 0.2 * side, -0.025)) for x in (-0.1, 0.1)]
+    robot = b.build()
+    sim = Simulator(robot, ground=Plane(0.4), contacts=contacts, iterations=3000)
+    q, v, u = robot.neutral(), np.zeros(robot.nv), np.zeros(robot.nv)
+    q[2], v[4] = 0.025, speed
+    found = sim.linearize(sim.state(q, v), u)
+    assert set(found.contacts[0]) == {2 if speed else 1}, "all of them press"
+    assert apart(joined(found), differences(Case(sim, q, v, u))) < EXACT
 
 
 @pytest.mark.slow

@@ -2,8 +2,8 @@
 
 For one lane it takes a state in ready arrays, or a row (1, n); for W lanes it takes rows, as long as one thread is
 enough for them or `threads=1` asks for one. It checks type, dtype, shape and layout of every argument, and makes the
-outputs if none are given, behind the inputs or by `out=`. What it does not expect, numbers that are not finite included,
-goes to `self` with the same arguments.
+outputs if none are given, behind the inputs or by `out=`. What it does not expect, numbers that are not finite
+included, goes to `self` with the same arguments.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from kinloop.sim.contact.joint_limits import JointLimit
 from kinloop.sim.contact.joint_stops import JointPath
 from kinloop.sim.contact.row_steps import ContactRow, JointRow
 from kinloop.sim.contact.solver import Impulses
-from kinloop.sim.linearization.soft_elimination import Elimination
+from kinloop.sim.linearization.row_chain import Blocks, RowChain
 from kinloop.sim.smooth_motion import SmoothMotion
 
 EDGE = 1e-9
@@ -103,17 +103,23 @@ class Local(NamedTuple):
 class Equations:
     """The equations F = 0 of contacts and joints whose modes are known.
 
-    `A` (rows, rows) is the Delassus matrix; `velocities(x)` gives U - u for impulses x.
+    Impulses x bring about Z x in some space, and rows move by `R` (rows, m) of it; of some joints, by number, by what
+    is `soft` in them besides.
     """
 
     def __init__(
-        self, contacts: list[ContactRow], joints: list[JointRow], A: Array, chosen: list[Chosen], modes: list[Any]
-    ) -> None:
-        self.contacts, self.joints, self.A, self.chosen, self.modes = contacts, joints, A, chosen, modes
+        self, contacts: list[ContactRow], joints: list[JointRow], R: Array, Z: Array, chosen: list[Chosen],
+        modes: list[Any], soft: dict[int, Any] | None = None,
+    ) -> None:  # fmt: skip
+        self.contacts, self.joints, self.R, self.Z, self.chosen, self.modes = contacts, joints, R, Z, chosen, modes
+        self.soft = soft or {}
 
     def velocities(self, x: Array) -> Array:
-        """A x."""
-        return self.A @ x
+        """U - u for impulses x."""
+        moved: Array = self.R @ (self.Z @ x)
+        for k, soft in self.soft.items():
+            moved[3 * len(self.contacts) + k] += soft * x[3 * len(self.contacts) + k]
+        return moved
 
     @property
     def codes(self) -> tuple[Array, Array]:
@@ -123,15 +129,16 @@ class Equations:
     @property
     def sizes(self) -> Array:
         """The usual size of every equation's own slope: of a contact that of its block; 1 where nothing can move it."""
-        n = 3 * len(self.contacts)
-        blocks = [self.A[k, k] + self.A[k + 1, k + 1] + self.A[k + 2, k + 2] for k in range(0, n, 3)]
-        sizes = [x for x in blocks for _ in range(3)] + [self.A[k, k] for k in range(n, len(self.A))]
+        n, own = 3 * len(self.contacts), [line @ column for line, column in zip(self.R, self.Z.T, strict=True)]
+        blocks = [own[k] + own[k + 1] + own[k + 2] for k in range(0, n, 3)]
+        joints = [own[n + k] + self.soft.get(k, 0.0) for k in range(len(self.joints))]
+        sizes = [x for x in blocks for _ in range(3)] + joints
         return np.array([sc.where(x > TINY, x, 1.0) for x in sizes])
 
     def solved(self, x: Array) -> Array:
         """Impulses x brought onto the equations by Newton's method."""
         for _ in range(ROUNDS):
-            x = x - Elimination(self.slopes(x), self.sizes).solve(self.missed(x), 1)
+            x = x - self.slopes(x).solve(self.missed(x))
         return x
 
     def missed(self, x: Array) -> Array:
@@ -157,14 +164,20 @@ class Equations:
             out.append(Local(np.array([[sc.where(held, 1.0, 0.0)]]), np.array([[sc.where(held, 0.0, size)]])))
         return out
 
-    def slopes(self, x: Array) -> Array:
-        """K = dF / d lambda (rows, rows) at the impulses x."""
-        K, at = np.full(self.A.shape, 0.0, dtype=object), 0
-        for part in self.local(x):
-            here = slice(at, at := at + len(part.U))
-            K[here] = part.U @ self.A[here]
-            K[here, here] = K[here, here] + part.impulse
-        return K
+    def slopes(self, x: Array) -> RowChain:
+        """K = dF / d lambda at the impulses x, factored."""
+        n, local, sizes = 3 * len(self.contacts), self.local(x), self.sizes
+        groups = []
+        for first, rows, parts in ((0, 3, local[: len(self.contacts)]), (n, 1, local[len(self.contacts) :])):
+            here, count = slice(first, first + rows * len(parts)), len(parts)
+            if count:
+                R, Z = self.R[here].reshape(count, rows, -1), self.Z[:, here].T.reshape(count, rows, -1)
+                S = np.array([p.impulse for p in parts])
+                for k, soft in self.soft.items() if rows == 1 else ():
+                    S[k] = S[k] + parts[k].U * soft
+                U, own = np.array([p.U for p in parts]), sizes[here].reshape(count, rows)
+                groups.append(Blocks(R, Z.transpose(0, 2, 1), U, S, own))
+        return RowChain(groups)
 
 
 class ActiveSet:
@@ -185,33 +198,21 @@ class ActiveSet:
         n, rows = 3 * len(contacts), [p.row(tree, s, j.rubs) for j, p in zip(joints, paths, strict=True)]
         chosen = [contact_choice(row, self.given[3 * k : 3 * k + 3]) for k, row in enumerate(contacts)]
         modes = [joint_mode(row, x, row.rubs) for row, x in zip(rows, self.given[n:], strict=True)]
-        self.equations = Propagations(contacts, rows, chosen, modes, tree.nv)
+        Z = _propagated(contacts, rows, tree.nv)
+        soft = {k: row.soft for k, row in enumerate(rows) if not row.is_stiff}
+        self.equations = Equations(contacts, rows, Z, Z.T, chosen, modes, soft)
         x = self.impulses = self.equations.solved(self.given)
         each = [x[k : k + 3] for k in range(0, n, 3)]
-        return Impulses(each, [], [], self.equations.Z.T @ x, 0.0), list(x[n:])
+        return Impulses(each, [], [], Z.T @ x, 0.0), list(x[n:])
 
 
-class Propagations(Equations):
-    """Equations with A = Z Z^T, which is not multiplied out where impulses are known."""
-
-    def __init__(
-        self, contacts: list[ContactRow], joints: list[JointRow], chosen: list[Chosen], modes: list[Any], nv: int
-    ) -> None:
-        rows = [(line, c.at) for c in contacts for line in c.z] + [(j.z, j.at) for j in joints]
-        self.Z = np.full((len(rows), nv), 0.0, dtype=object if any(sc.is_symbolic(z) for z, _ in rows) else float)
-        for k, (z, at) in enumerate(rows):
-            self.Z[k, at] = z
-        A = self.Z @ self.Z.T
-        self.soft = {3 * len(contacts) + k: j.soft for k, j in enumerate(joints) if not j.is_stiff}
-        for k, soft in self.soft.items():
-            A[k, k] = A[k, k] + soft
-        super().__init__(contacts, joints, A, chosen, modes)
-
-    def velocities(self, x: Array) -> Array:
-        moved: Array = self.Z @ (self.Z.T @ x)
-        for k, soft in self.soft.items():
-            moved[k] = moved[k] + soft * x[k]
-        return moved
+def _propagated(contacts: list[ContactRow], joints: list[JointRow], nv: int) -> Array:
+    """The propagations (rows, nv) of all rows."""
+    rows = [(line, c.at) for c in contacts for line in c.z] + [(j.z, j.at) for j in joints]
+    Z = np.full((len(rows), nv), 0.0, dtype=object if any(sc.is_symbolic(z) for z, _ in rows) else float)
+    for k, (z, at) in enumerate(rows):
+        Z[k, at] = z
+    return Z
 
 
 def contact_missed(row: ContactRow, chosen: Chosen, velocity: Array, p: Array, size: Any) -> list[Any]:

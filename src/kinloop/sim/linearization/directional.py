@@ -19,7 +19,6 @@ from kinloop.algorithms.trees.kinematics import independent_change
 from kinloop.clusters import ClusterTree
 from kinloop.model.parameters import parameter_size, with_parameters
 from kinloop.scalar import Array
-from kinloop.sim.linearization.soft_elimination import Elimination
 from kinloop.sim.linearization.step_map import fresh_step, position_change, spanning_velocity
 from kinloop.sim.stepper import StepMethod, System
 
@@ -59,7 +58,7 @@ class DirectionalStep:
             x, equations = step.active.impulses, step.active.equations
             F = equations.missed(x)
             right = sc.rolled_jvp(F, [*moving, *x], [*along, *(0.0 for _ in x)])
-            dx = Elimination(equations.slopes(x), equations.sizes).solve(-right)
+            dx = equations.slopes(x).solve(-right)
             missed = sc.largest(list(F))
             moving, along = [*moving, *x], [*along, *dx]
             contacts, joints = equations.codes

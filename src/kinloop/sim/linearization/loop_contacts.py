@@ -4,7 +4,7 @@ Rows U = J y + ... of contacts (three each) and joints have impulses x with F(U,
 impulses have no part in and de0 the change of U that dy has no part in,
 
     M dy = r + J^T dx,      F_U (J dy + de0) + F_x dx = 0,                                                       (1)
-    dy = P r + N L de0,     N = M^-1 J^T,   L = -(F_U J N + F_x)^-1 F_U,   P = M^-1 + N L N^T.                   (2)
+    dy = P r + N L de0,     N = M^-1 J^T,   L = -(F_U J N + F_x)^-1 F_U,   P = (1 + N L J) M^-1.                 (2)
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from kinloop.sim.contact.row_steps import ContactRow, JointRow
 from kinloop.sim.linearization.active_set import Equations, JointMode, contact_choice, joint_mode
 from kinloop.sim.linearization.contact_bodies import Contacted, body_jacobian, contact_function, contacted
 from kinloop.sim.linearization.loop_slopes import Slopes
-from kinloop.sim.linearization.soft_elimination import Elimination
 from kinloop.sim.linearization.touching_bodies import TouchingBody, touching_bodies
 
 Rates = Callable[[Array], tuple[dict[str, Slopes], dict[str, Slopes]]]
@@ -83,7 +82,7 @@ class LoopRows:
             lines.append(JointRow(np.zeros(1), [], u, low, high, j.friction * self.h, j.rubs))
         chosen = [contact_choice(row, impulses[3 * k : 3 * k + 3]) for k, row in enumerate(rows)]
         modes = [joint_mode(row, p, row.rubs) for row, p in zip(lines, impulses[self.n :], strict=True)]
-        return Equations(rows, lines, self.J @ self.N, chosen, modes)
+        return Equations(rows, lines, self.J, self.N, chosen, modes)
 
     def _flies(self, x: Array, joints: dict[str, Slopes]) -> Any:
         """Whether nothing touches: no contact presses and no joint would leave its range."""
@@ -109,11 +108,8 @@ class LoopRows:
         equations, x, tree = self.equations, self.found.x, self.tree
         rates, joints = values(self.found.y)
         bodies = touching_bodies(tree, self.kin, self.q, rates, self.contact.bodies)
-        contacts, local = self._contacts(bodies, x), equations.local(x)
-        left = Elimination(equations.slopes(x), equations.sizes).solve_left(self.N)
-        starts = [*range(0, self.n, 3), *range(self.n, len(x))]
-        gains = [-(left[:, s : s + len(p.U)] @ p.U) for s, p in zip(starts, local, strict=True)]
-        NL = np.concatenate(gains, axis=1)
+        contacts, (NL, through) = self._contacts(bodies, x), equations.slopes(x).answers()
+        gains = [NL[:, k : k + 3] for k in range(0, self.n, 3)] + [NL[:, k : k + 1] for k in range(self.n, len(x))]
         felt, turned = (np.full((tree.nv, len(rates["q"].along) * tree.nv), 0.0, dtype=object) for _ in range(2))
         for b, body in bodies.items():
             own = [k for k, c in enumerate(self.contact.candidates) if c.body == b]
@@ -124,7 +120,7 @@ class LoopRows:
             turned = turned + self.jacobians[b].T @ (sum(contacts[k].wrench_pose for k in own) @ body.pose)
         for k, mode in enumerate(equations.modes):
             felt = felt + gains[len(self.contact.candidates) + k] @ self._joint_change(k, mode, joints)
-        return self.M.inverse() + NL @ self.N.T, felt, turned
+        return through @ self.M.inverse(), felt, turned
 
     def _joint_change(self, k: int, mode: Any, joints: dict[str, Slopes]) -> Array:
         """de0 of a joint: of its rate less the rate that it is held at."""

@@ -7,9 +7,11 @@ With z = y - moved the change of velocities in a step (`local_maps`), the equati
 bias and J at the middle, e the velocities of the contacts, W their wrenches on the bodies that touch. A joint that is
 held or at a stop has its z given, and its line in M is the unit line. The partial derivatives of (1) are those of
 inverse dynamics (`trees.derivatives`), with the contacts' forces as external wrenches, and of contacts along the
-six-vectors of their bodies (`contact_bodies`). Eliminating the impulses body by body leaves
+six-vectors of their bodies (`contact_bodies`). Eliminating the impulses contact by contact (`row_chain`) leaves
 
     d phi = H de0,     H = -W (F_e A + F_lambda)^-1 F_e,     de0 the changes of e without those of the impulses.    (2)
+
+Where wrenches have more numbers than velocities, d phi is followed by what it does to z.
 
 Derivation: docs/algorithms/linearization.md.
 """
@@ -44,7 +46,6 @@ from kinloop.sim.linearization.contact_bodies import (
     moves,
 )
 from kinloop.sim.linearization.local_maps import force_slopes, to_the_end, to_the_middle
-from kinloop.sim.linearization.soft_elimination import Elimination
 from kinloop.sim.linearization.step_map import spanning_velocity
 from kinloop.sim.stepper import StepMethod, System
 from kinloop.sim.turning_axes import free_bodies, transport
@@ -138,6 +139,8 @@ class _Step:
         self.held = self._held(impulses[self.n :])
         self.factor = BranchFactor(self._masked_matrix(), velocity_parents(tree))
         self.bodies = list(self.contact.bodies)
+        self.place = {b: slice(6 * k, 6 * k + 6) for k, b in enumerate(self.bodies)}
+        self.in_wrenches = 0 < 6 * len(self.bodies) < tree.nv
         self.J = {b: body_jacobian(tree, self.now.kin, b) for b in self.bodies}
         self._solve(impulses[: self.n])
 
@@ -172,6 +175,7 @@ class _Step:
         tree, loose = self.tree, self.held.loose
         z = self.factor.solve(loose * (self.rest + self.held.rubbed - self.M @ self.held.given) + self.held.given)
         self.answers = {b: np.stack([self.factor.solve(loose * x) for x in J], axis=1) for b, J in self.J.items()}
+        self.answer = np.concatenate([np.zeros((tree.nv, 0)), *self.answers.values()], axis=1)
         ground = self.contact.ground
         self.functions = [contact_function(ground, c, tree) for c in self.contact.candidates if ground is not None]
         free = moves(tree, self.middle, self.v, self.here, self.moved + z, self.bodies)
@@ -196,16 +200,24 @@ class _Step:
         """The equations of contacts that move with e and no impulses, by what they do with `impulses`."""
         ground, bodies, rows = self.contact.ground, [c.body for c in self.contact.candidates], []
         wrenches = [x.wrench for x in alone]
-        A = np.full((self.n, self.n), 0.0, dtype=object)
-        for i, (b, w) in enumerate(zip(bodies, wrenches, strict=True)):
-            felt = {d: w.T @ (self.J[b] @ answer) for d, answer in self.answers.items()}
-            for k, (d, x) in enumerate(zip(bodies, wrenches, strict=True)):
-                A[3 * i : 3 * i + 3, 3 * k : 3 * k + 3] = felt[d] @ x
         for x in alone:
             assert ground is not None, "candidates are candidates for touching a ground"
             rows.append(ContactRow(np.zeros((3, 1)), [], x.e, 0.0, ground.friction, True))
         chosen: list[Chosen] = [contact_choice(row, x) for row, x in zip(rows, self._each(impulses), strict=True)]
-        return Equations(rows, [], A, chosen, [])
+        return Equations(rows, [], *self._space(bodies, wrenches), chosen, [])
+
+    def _space(self, bodies: list[int], wrenches: list[Array]) -> tuple[Array, Array]:
+        """R and Z of the rows, in the smaller space: of velocities, or of wrenches on all bodies that touch."""
+        if not self.in_wrenches:
+            none = np.zeros((0, self.tree.nv))
+            R = [w.T @ self.J[b] for b, w in zip(bodies, wrenches, strict=True)]
+            Z = [self.answers[b] @ w for b, w in zip(bodies, wrenches, strict=True)]
+            return np.concatenate([none, *R]), np.concatenate([none.T, *Z], axis=1)
+        moved = {b: self.J[b] @ self.answer for b in self.bodies}
+        Z = np.full((self.answer.shape[1], self.n), 0.0, dtype=object)
+        for k, (b, w) in enumerate(zip(bodies, wrenches, strict=True)):
+            Z[self.place[b], 3 * k : 3 * k + 3] = w
+        return np.concatenate([w.T @ moved[b] for b, w in zip(bodies, wrenches, strict=True)]), Z
 
     def _independent(self, f: Array) -> Array:
         """G^T f: forces on the independent coordinates."""
@@ -279,37 +291,42 @@ class _Step:
         if not self.n:
             return self.factor.solve(right[:, k])
         y: Array = self.P @ right[:, k]
-        return y if felt is None or not np.any(felt[:, k] != 0.0) else y + self.answer @ felt[:, k]
+        return y if felt is None or not np.any(felt[:, k] != 0.0) else y + self._answered(felt[:, k])
+
+    def _answered(self, x: Array) -> Array:
+        """dz of what is given in the space of the rows."""
+        return self.answer @ x if self.in_wrenches else x
 
     def _felt(self) -> Columns:
-        """What (2) makes of the changes of e that do not come from dz: d phi along the middle and v."""
-        self.place = {b: slice(6 * k, 6 * k + 6) for k, b in enumerate(self.bodies)}
-        size, nv = 6 * len(self.bodies), self.tree.nv
+        """What (2) makes of the changes of e that do not come from dz: d phi, or its dz, along the middle and v."""
+        nv = self.tree.nv
+        size = 6 * len(self.bodies) if self.in_wrenches else nv
         phi_q, phi_v = (np.full((size, nv), 0.0, dtype=object) for _ in range(2))
         if not self.n:
             return Columns(phi_q, phi_v, phi_v)
-        equations, x = self.equations, self.impulses
-        local, K = equations.local(x), Elimination(equations.slopes(x), equations.sizes)
-        W = np.full((size, self.n), 0.0, dtype=object)
-        for k, (c, found) in enumerate(zip(self.contact.candidates, self.contacts, strict=True)):
-            W[self.place[c.body], 3 * k : 3 * k + 3] = found.wrench
-        left = K.solve_left(W)
-        self.gain = np.full((size, size), 0.0, dtype=object)
-        self.answer = np.concatenate([self.answers[b] for b in self.bodies], axis=1)
+        gain, through = self.equations.slopes(self.impulses).answers()
+        wrenches = np.full((size, 6 * len(self.bodies)), 0.0, dtype=object)
         for b, m in self.moves.items():
-            here = [(-(left[:, 3 * k : 3 * k + 3] @ local[k].U), found) for k, found in self._of(b)]
-            self.gain[:, self.place[b]] = sum(g @ found.wrench.T for g, found in here)
-            pose, X0, V, Y = (
-                sum(g @ getattr(found, name) for g, found in here) for name in ("e_pose", "e_X0", "e_V", "e_Y")
-            )
-            gain = self.gain[:, self.place[b]]
-            phi_q = phi_q + gain @ m.X_q + pose @ m.J + X0 @ m.X0_q + V @ m.V_q + Y @ m.Y_q
-            phi_v = phi_v + gain @ (m.J @ self.moved_v) + X0 @ (m.J @ self.here_v) + V @ m.J + Y @ m.Y_v
+            J_moved, J_here = m.J @ self.moved_v, m.J @ self.here_v
+            for k, x in self._of(b):
+                here = gain[:, 3 * k : 3 * k + 3]
+                wrenches[:, self.place[b]] = wrenches[:, self.place[b]] + here @ x.wrench.T
+                e_q = x.wrench.T @ m.X_q + x.e_pose @ m.J + x.e_X0 @ m.X0_q + x.e_V @ m.V_q + x.e_Y @ m.Y_q
+                e_v = x.wrench.T @ J_moved + x.e_X0 @ J_here + x.e_V @ m.J + x.e_Y @ m.Y_v
+                phi_q, phi_v = phi_q + here @ e_q, phi_v + here @ e_v
+        self.P = self._closed(wrenches, through)
+        return Columns(phi_q, phi_v, phi_v)
+
+    def _closed(self, wrenches: Array, through: Array) -> Array:
+        """P with dz = P r for forces r: what contacts leave of M^-1."""
+        inverse = self.factor.inverse()
+        if not self.in_wrenches:
+            return through @ inverse
         reach = self.answer.T  # how far dz of unit forces, and of coordinates that are held, moves the bodies
         if self.contact.joints:
             reach = reach + np.concatenate([self.J[b] for b in self.bodies]) * (1.0 - self.held.loose)
-        self.P = self.factor.inverse() + self.answer @ (self.gain @ reach)
-        return Columns(phi_q, phi_v, phi_v)
+        out: Array = inverse + self.answer @ (wrenches @ reach)
+        return out
 
     def _flies(self) -> Any:
         """Whether nothing touches: no contact presses and no joint would leave its range."""
