@@ -198,4 +198,6 @@ def main(folder: Path, rows: int = ROWS, threads: int = THREADS) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(f"an argument is missing\n\n{__doc__}")
     main(Path(sys.argv[1]), *map(int, sys.argv[2:]))

@@ -28,4 +28,6 @@ def main(target: Path, files: list[Path]) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(f"an argument is missing\n\n{__doc__}")
     main(Path(sys.argv[1]), [Path(x) for x in sys.argv[2:]])

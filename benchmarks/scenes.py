@@ -184,4 +184,6 @@ def main(folder: Path, asked: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(f"an argument is missing\n\n{__doc__}")
     main(Path(sys.argv[1]), sys.argv[2:])
