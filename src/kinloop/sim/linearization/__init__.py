@@ -3,7 +3,7 @@
 - `linearize`: what is asked for A and B, and gives a `Linearization`.
 - `step_map`: the map that is linearised: one step from a state without memory.
 - `active_set`: which laws of contact hold as equations at a solution, and these equations.
-- `soft_elimination`: linear systems whose rows may depend on each other.
+- `row_chain`: linear systems of contacts and joints, block after block; rows may depend on each other.
 - `directional`: the derivative along a direction by the graph of the step: every integrator and loop.
 - `slot_steps`, `slot_slopes`: the same of steps with contact between bodies, by a kernel and a small matrix.
 - `recursive`: A and B by recursions on the tree, for robots without bending loops.
