@@ -305,23 +305,25 @@ class _Step:
         if not self.n:
             return Columns(phi_q, phi_v, phi_v)
         gain, through = self.equations.slopes(self.impulses).answers()
-        wrenches = np.full((size, 6 * len(self.bodies)), 0.0, dtype=object)
         for b, m in self.moves.items():
             J_moved, J_here = m.J @ self.moved_v, m.J @ self.here_v
             for k, x in self._of(b):
                 here = gain[:, 3 * k : 3 * k + 3]
-                wrenches[:, self.place[b]] = wrenches[:, self.place[b]] + here @ x.wrench.T
                 e_q = x.wrench.T @ m.X_q + x.e_pose @ m.J + x.e_X0 @ m.X0_q + x.e_V @ m.V_q + x.e_Y @ m.Y_q
                 e_v = x.wrench.T @ J_moved + x.e_X0 @ J_here + x.e_V @ m.J + x.e_Y @ m.Y_v
                 phi_q, phi_v = phi_q + here @ e_q, phi_v + here @ e_v
-        self.P = self._closed(wrenches, through)
+        self.P = self._closed(gain, through)
         return Columns(phi_q, phi_v, phi_v)
 
-    def _closed(self, wrenches: Array, through: Array) -> Array:
+    def _closed(self, gain: Array, through: Array) -> Array:
         """P with dz = P r for forces r: what contacts leave of M^-1."""
         inverse = self.factor.inverse()
         if not self.in_wrenches:
             return through @ inverse
+        wrenches = np.full((len(gain), 6 * len(self.bodies)), 0.0, dtype=object)
+        for k, (c, x) in enumerate(zip(self.contact.candidates, self.contacts, strict=True)):
+            at = self.place[c.body]
+            wrenches[:, at] = wrenches[:, at] + gain[:, 3 * k : 3 * k + 3] @ x.wrench.T
         reach = self.answer.T  # how far dz of unit forces, and of coordinates that are held, moves the bodies
         if self.contact.joints:
             reach = reach + np.concatenate([self.J[b] for b in self.bodies]) * (1.0 - self.held.loose)

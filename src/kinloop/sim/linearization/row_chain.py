@@ -74,6 +74,7 @@ class RowChain:
         return (T - reach @ line).reshape(-1), _joined(_Met(reach, inverse, gain, line))
 
     def _met(self, g: Blocks) -> list[tuple[int, ...]]:
+        """The shapes of a `_Met`."""
         b = g.R.shape[1]
         return [(self.m, b), (b, b), (b, b), (b, self.m)]
 
@@ -147,6 +148,7 @@ def _flat(x: Array) -> Array:
 
 
 def _joined(parts: tuple[Array, ...]) -> Array:
+    """What `_split` takes apart."""
     return np.concatenate([np.asarray(x).reshape(-1) for x in parts])
 
 
