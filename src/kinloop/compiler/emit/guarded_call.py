@@ -33,8 +33,8 @@ from kinloop.compiler.emit.spare_arrays import write_spares
 from kinloop.compiler.emit.vector_type import Vector
 
 _DTYPE, _SIZE = "float64", 8
-SMALL = 4096
-"""Numbers of an output up to which arrays of it are kept to serve again; making a larger one costs next to nothing."""
+SMALL = 8192
+"""Numbers of an output up to which arrays of it are kept to serve again: of larger ones two would be much memory."""
 _ROWS = ("i64 %start", "i64 %stop", "ptr %words", "ptr %table", "ptr %memory")  # of @rows
 
 

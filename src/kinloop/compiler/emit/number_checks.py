@@ -65,8 +65,9 @@ def _look_at_all(
     """Return whether nothing is `wrong` in any lane after a `look` at all of %n %numbers.
 
     What was seen begins with `nothing`, is handed from look to look, and joined where several of them go side by side.
-    The first and the last block may lie anywhere; those between begin where vector registers are read fastest. Some
-    numbers are looked at twice, which changes nothing.
+    The first and the last block may lie anywhere; those between begin where vector registers are read fastest, and are
+    looked at from the last to the first: the last were written last, and are still in the nearest memory. Some numbers
+    are looked at twice, which changes nothing.
     """
     W, size, one = block.width, block.real_size, block.one_lane()
 
@@ -83,8 +84,10 @@ def _look_at_all(
     begin = w.new(f"udiv exact i64 {off}, {size}")
     left = w.integer("sub", "%n", begin)
     many, whole = (w.integer("add", begin, w.integer("and", left, -n)) for n in (_SIDE_BY_SIDE * W, W))
+    last = w.integer("sub", w.integer("add", begin, many), W)
     with w.count(begin, many, _SIDE_BY_SIDE * W, [(kind, none)] * _SIDE_BY_SIDE) as runs:
-        places = [w.integer("add", runs.index, W * k) for k in range(_SIDE_BY_SIDE)]
+        back = w.integer("sub", last, runs.index)
+        places = [w.integer("sub", back, W * k) for k in range(_SIDE_BY_SIDE)]
         runs.following = [at(block, x, k) for x, k in zip(runs.carried, places, strict=True)]
     with w.count(many, whole, W, [(kind, none)]) as rest:
         rest.following = [at(block, rest.carried[0], rest.index)]
