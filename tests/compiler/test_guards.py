@@ -13,7 +13,7 @@ import pytest
 from helpers import assert_enough
 
 from kinloop import scalar as sc
-from kinloop.compiler import Kernel, compile_function, guarded_check, guards
+from kinloop.compiler import Kernel, common, compile_function, guarded_check, guards
 from kinloop.compiler.run import builtin, threads
 
 pytestmark = pytest.mark.skipif(not builtin.usable(), reason="no builtins on this interpreter")
@@ -248,7 +248,7 @@ def test_its_code_is_kept_on_disk(monkeypatch, tmp_path):
     first = guards._library.__wrapped__()
     files = list(tmp_path.rglob("*.kernel"))
     assert len(files) == 1
-    monkeypatch.setattr(guards, "compile_text", None)  # no need of it any more
+    monkeypatch.setattr(common, "compile_text", None)  # no need of it any more
     again = guards._library.__wrapped__()
     assert again.code_size == first.code_size
 

@@ -23,7 +23,8 @@ What they share:
 - `target`: the machine that code is made for;
 - `abi`: what emitted code and the process it runs in agree on;
 - `keys`: digests of everything a kernel depends on;
-- `cache`: object code on disk.
+- `cache`: object code on disk;
+- `common`: machine code that many kernels call, loaded once.
 """
 
 from kinloop.compiler.kernel import Kernel, guarded_check

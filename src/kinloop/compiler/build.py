@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kinloop.compiler.common import ending
 from kinloop.compiler.emit.kernel_layout import Layout, scratch_bytes
-from kinloop.compiler.emit.kernel_module import library_text, module_text
+from kinloop.compiler.emit.kernel_module import common_text, library_text, module_text
 from kinloop.compiler.plan.planner import make_plan
 from kinloop.compiler.plan.stage_types import Move, Plan, Series
 from kinloop.compiler.run import builtin
@@ -38,11 +39,12 @@ class Build:
             self._plans[one] = make_plan(self._function, self._target.fma, one=one)
         return self._plans[one]
 
-    def _layout(self, lanes: int) -> Layout:
+    def _layout(self, lanes: int, common: str) -> Layout:
         s = self._signature
         sizes, shapes = tuple(s.inputs.values()), tuple(s.outputs.values())
         together = any(isinstance(stage, Series | Move) for stage in self._plan(lanes).stages)
-        return Layout(sizes, shapes, s.dtype, lanes, self._target.lanes(s.dtype), together, self._target.straight)
+        target = self._target
+        return Layout(sizes, shapes, s.dtype, lanes, target.lanes(s.dtype), together, target.straight, common)
 
     def text(self, lanes: int) -> str:
         """LLVM IR of the code for `lanes` states side by side, module after module."""
@@ -53,12 +55,13 @@ class Build:
     def _write(self, lanes: int, send: Callable[[str], None]) -> None:
         rows = SINGLE_THREAD_WORK // max(self._operations["total"], 1) if builtin.usable() else 0
         with kept_objects():
-            send(module_text(self._plan(lanes), self._layout(lanes), self._target.fma, rows, send))
+            common = ending(self._target, self._signature.dtype)
+            send(module_text(self._plan(lanes), self._layout(lanes, common), rows, send))
 
     def library_code(self, function: str) -> bytes:
         """Object code of one C function for one state, to be linked with libm."""
         with kept_objects():
-            text = library_text(self._plan(1), self._layout(1), self._target.fma, function)
+            text = library_text(self._plan(1), self._layout(1, ""), self._target.fma, function)
         with Compilation(self._target) as compilation:
             compilation.add(text)
         return compilation.codes[0]
@@ -78,7 +81,14 @@ class Build:
             "dtype": s.dtype,
             "operations": self._operations,
             "lanes": lanes,
-            "scratch": scratch_bytes(self._plan(lanes), self._layout(lanes).vector),
+            "scratch": scratch_bytes(self._plan(lanes), self._layout(lanes, "").vector),
             "code": [len(code) for code in codes],
         }
         return metadata, b"".join(codes)
+
+
+def common_code(target: Target, dtype: str) -> str:
+    """LLVM IR of what kernels of a precision have in common."""
+    lanes = target.lanes(dtype)
+    layout = Layout((), (), dtype, lanes, lanes, straight=target.straight, common=ending(target, dtype))
+    return common_text(layout, target.fma)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinloop.compiler import cache, keys
+from kinloop.compiler.common import link_common
 from kinloop.compiler.guards import Code
 from kinloop.compiler.run import builtin
 from kinloop.compiler.run.arguments import non_finite, read_call
@@ -102,6 +103,7 @@ class Core:
         return Code(self.signature, self.variant(self.lanes if rows else 1))
 
     def _make(self, lanes: int) -> Variant:
+        link_common(self.target, self.signature.dtype)
         file = self.key and keys.variant_key(self.key, self.target, self.signature.dtype, lanes)
         entry = self._found.pop(lanes, None) or (cache.load(file) if file else None)
         if entry is not None:

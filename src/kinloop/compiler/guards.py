@@ -5,7 +5,6 @@ Their machine code (`emit/guarded_call.py`) is the same for all kernels, compile
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import math
@@ -15,11 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinloop.compiler import cache, keys
 from kinloop.compiler.abi import BLOCK, CACHE_LINE, OTHER, SPARE, SPARES, THREADED, WORDS, Word
+from kinloop.compiler.common import kept_library
 from kinloop.compiler.run.arguments import data_address
 from kinloop.compiler.run.builtin import make_builtin
-from kinloop.compiler.run.compilation import compile_text
 from kinloop.compiler.run.host import host
 from kinloop.compiler.run.library import Library
 from kinloop.compiler.run.threads import SINGLE_THREAD_WORK, run_chunks, threads_for
@@ -149,13 +147,10 @@ class _Threaded:
 def _library() -> Library:
     """The machine code of all guarded builtins: from disk, or compiled."""
     target = host()
-    file = keys.variant_key("guarded", target, "float64", 1)
-    entry = cache.load(file)
-    if entry is not None:
-        with contextlib.suppress(RuntimeError):
-            return Library([entry[1]], target)
-    from kinloop.compiler.emit.guarded_call import guard_text  # here, since it is needed once on a machine
 
-    code = compile_text(guard_text(target.lanes("float64"), target.fma), target)
-    cache.store(file, {"lanes": 1, "code": len(code)}, code)
-    return Library([code], target)
+    def text() -> str:
+        from kinloop.compiler.emit.guarded_call import guard_text  # here, since it is needed once on a machine
+
+        return guard_text(target.lanes("float64"), target.fma)
+
+    return kept_library("guarded", target, "float64", text)

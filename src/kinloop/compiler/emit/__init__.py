@@ -18,6 +18,7 @@ What the kernel computes:
 - `windows`: pointers next to the slots that a segment uses most;
 - `series_loop`: code that is run time after time, with tables;
 - `sincos`: sines and cosines;
+- `common_functions`: what kernels have in common, and lies in a module of its own;
 - `lane_calls`: other functions, by libm lane by lane.
 
 How it is reached:

@@ -35,10 +35,10 @@ def read_rows(w: Writer, layout: Layout, array: Array, base: str, stride: str, a
     I, count = layout.register.bits, f"i64 {array.size}"
     slots = w.offset("%scratch", array.slot, layout.vector.type)
     if layout.lanes > 1:
-        rows = ("i64 %row", "i64 %last")
-        return w.call(I, "gather", f"ptr {base}", f"i64 {stride}", count, *rows, f"ptr {slots}", f"{I} {alarm}")
+        rows = (f"ptr {base}", f"i64 {stride}", count, "i64 %row", "i64 %last")
+        return w.call(I, layout.function("gather"), *rows, f"ptr {slots}", f"{I} {alarm}")
     row = w.offset(base, w.integer("mul", "%row", stride))
-    return w.call(I, "take", f"ptr {row}", count, f"ptr {slots}", f"{I} {alarm}")
+    return w.call(I, layout.function("take"), f"ptr {row}", count, f"ptr {slots}", f"{I} {alarm}")
 
 
 def write_rows(w: Writer, layout: Layout, array: Array, base: str, stride: str) -> None:
@@ -48,8 +48,9 @@ def write_rows(w: Writer, layout: Layout, array: Array, base: str, stride: str) 
         first = layout.output(array)
         tables = w.offset("@output_places", first, "i32"), w.offset("@output_same", first)
         slots = (*(f"ptr {table}" for table in tables), "ptr %scratch")
-        w.call("void", "scatter", f"ptr {base}", f"i64 {stride}", count, "i64 %row", "i64 %rows", *slots)
+        given = (f"ptr {base}", f"i64 {stride}", count, "i64 %row", "i64 %rows")
+        w.call("void", layout.function("scatter"), *given, *slots)
     else:
         source = w.offset("%scratch", array.slot, layout.vector.type)
         row = w.offset(base, w.integer("mul", "%row", stride))
-        w.call("void", "give", f"ptr {row}", count, f"ptr {source}")
+        w.call("void", layout.function("give"), f"ptr {row}", count, f"ptr {source}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from kinloop.compiler.emit.array_table import entry, read_rows, write_rows
 from kinloop.compiler.emit.ir import Module, Writer
 from kinloop.compiler.emit.kernel_layout import Layout
@@ -14,10 +12,9 @@ from kinloop.compiler.emit.stages import run_stages, write_standing
 
 
 def write_batch(module: Module, layout: Layout, ahead: Ahead | None, public: bool = True) -> None:
-    """@batch and what it calls; the transfers and @run are there already."""
+    """@batch and what it calls; @run and what kernels have in common are there already."""
     _write_load_group(module, layout, ahead)
     _write_store_group(module, layout)
-    _write_fill(module, layout)
     _write_batch(module, layout, public)
 
 
@@ -55,7 +52,8 @@ def _write_store_group(module: Module, layout: Layout) -> None:
             with w.when(hit):
                 row = w.integer("add", "%row", lane.index)
                 for array, (base, stride) in zip(layout.wanted, places, strict=True):
-                    w.call("void", "fill", f"ptr {base}", f"i64 {stride}", f"i64 {array.size}", f"i64 {row}")
+                    given = (f"ptr {base}", f"i64 {stride}", f"i64 {array.size}", f"i64 {row}")
+                    w.call("void", layout.function("fill"), *given)
             (first,) = lane.carried
             new = w.integer("and", hit, w.compare("slt", first, 0), "i1")
             lane.following = [w.select(new, "i64", lane.index, first)]
@@ -68,16 +66,6 @@ def _own_places(w: Writer, layout: Layout, row: str) -> list[str]:
         return []
     places = [entry(w, array) for array in layout.wanted]
     return [w.offset(base, w.integer("mul", row, stride)) for base, stride in places]
-
-
-def _write_fill(module: Module, layout: Layout) -> None:
-    """@fill(base, stride, columns, row): nan in every column of a row."""
-    one = layout.vector.one_lane()
-    with module.function("void", "fill", "ptr %base", "i64 %stride", "i64 %n", "i64 %row") as w:
-        start = w.offset("%base", w.integer("mul", "%row", "%stride"))
-        with w.count(0, "%n") as column:
-            w.store(one.type, one.const(math.nan), w.offset(start, column.index, one.type), one.size)
-        w.ret()
 
 
 def _write_batch(module: Module, layout: Layout, public: bool) -> None:

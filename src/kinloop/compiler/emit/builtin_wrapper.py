@@ -215,7 +215,7 @@ def _write_one_state(call: _Call) -> None:
     for array, data in zip(layout.given, inputs, strict=True):
         slots = w.offset(call.scratch, array.slot, register.real)
         given = (f"ptr {data}", f"i64 {array.size}", f"ptr {slots}", f"{register.bits} {alarm}")
-        alarm = w.call(register.bits, "take", *given)
+        alarm = w.call(register.bits, layout.function("take"), *given)
     bad = lane_bits(w, register, alarmed(w, register, alarm))
     w.require(w.compare("eq", bad, 0, f"i{register.width}"), otherwise=call.slow)
     outputs = call.outputs([], [], in_a_row)
@@ -225,7 +225,8 @@ def _write_one_state(call: _Call) -> None:
         run_stages(w, layout, call.scratch)
         for array, output in zip(layout.wanted, outputs, strict=True):
             slots = w.offset(call.scratch, array.slot, register.real)
-            w.call("void", "give", f"ptr {output.data}", f"i64 {array.size}", f"ptr {slots}")
+            given = (f"ptr {output.data}", f"i64 {array.size}", f"ptr {slots}")
+            w.call("void", layout.function("give"), *given)
     call.finish(outputs)
 
 

@@ -19,7 +19,7 @@ AT_ONCE = 8
 
 
 def write_iterate(module: Module, layout: Layout) -> None:
-    """@iterate and what only it calls; the transfers, @load_group and @run are there already."""
+    """@iterate and what only it calls; @load_group, @run and what kernels have in common are there already."""
     for array in layout.given:
         _write_move_in(module, layout, array)
     for array in layout.wanted:
@@ -53,7 +53,7 @@ def _write_feed(module: Module, layout: Layout) -> None:
         target = w.offset("%scratch", "%target", vector.type)
         if layout.lanes == 1:  # slots are numbers, and many of them move at a time
             source = w.offset(w.offset("%scratch", sum(layout.inputs), vector.type), "%source", vector.type)
-            w.call("void", "give", f"ptr {target}", "i64 %n", f"ptr {source}")
+            w.call("void", layout.function("give"), f"ptr {target}", "i64 %n", f"ptr {source}")
             w.ret()
             return
         places = w.offset("@output_places", "%source", "i32")

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kinloop.compiler.abi import CACHE_LINE
+from kinloop.compiler.abi import CACHE_LINE, symbol
 from kinloop.compiler.emit.vector_type import Vector
 from kinloop.compiler.plan.stage_types import Plan
 
@@ -28,7 +28,8 @@ class Layout:
     """Sizes of inputs and shapes of outputs in order, dtype, lanes W, numbers that fill a vector register.
 
     `together` says that the outputs have to lie one after the other: laps of a series stride over them; `straight`
-    that rows of outputs are written from registers, not through a buffer.
+    that rows of outputs are written from registers, not through a buffer. `common` is the ending of the names of
+    functions that all kernels have in common, in a module of their own; without one they are written beside the others.
     """
 
     inputs: tuple[int, ...]
@@ -38,6 +39,11 @@ class Layout:
     block_width: int
     together: bool = False
     straight: bool = False
+    common: str = ""
+
+    def function(self, name: str) -> str:
+        """The name of a function that all kernels have in common."""
+        return symbol(f"{name}_{self.common}") if self.common else name
 
     @property
     def vector(self) -> Vector:

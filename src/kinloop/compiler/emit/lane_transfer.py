@@ -8,7 +8,10 @@ meets nan or infinity it becomes nan, since 0 x is then not 0.
 
 from __future__ import annotations
 
+import math
+
 from kinloop.compiler.abi import CACHE_LINE
+from kinloop.compiler.emit.common_functions import define
 from kinloop.compiler.emit.ir import Module, Value, Writer
 from kinloop.compiler.emit.kernel_layout import Layout
 from kinloop.compiler.emit.vector_type import Vector
@@ -18,16 +21,25 @@ RUN = 512  # bytes that a row is given at a time
 
 def write_transfers(module: Module, layout: Layout) -> None:
     """@gather and @scatter for W states, @take and @give for one, a block of numbers at a time."""
-    vector, block = layout.vector, layout.block
-    if vector.width > 1:
-        _write_gather(module, vector)
-        if layout.straight:
-            _write_straight_scatter(module, vector)
-        else:
-            _write_scatter(module, vector)
+    if layout.lanes == 1:
+        _write_take(module, layout)
+        _write_give(module, layout)
+        return
+    _write_gather(module, layout)
+    if layout.straight:
+        _write_straight_scatter(module, layout)
     else:
-        _write_take(module, block)
-        _write_give(module, block)
+        _write_scatter(module, layout)
+
+
+def write_fill(module: Module, layout: Layout) -> None:
+    """@fill(base, stride, columns, row): nan in every column of a row."""
+    one = layout.vector.one_lane()
+    with define(module, layout, "fill") as w:
+        start = w.offset("%base", w.integer("mul", "%row", "%stride"))
+        with w.count(0, "%n") as column:
+            w.store(one.type, one.const(math.nan), w.offset(start, column.index, one.type), one.size)
+        w.ret()
 
 
 def _transpose(w: Writer, vector: Vector, rows: list[str]) -> list[str]:
@@ -77,11 +89,11 @@ def smaller(w: Writer, a: str, b: Value) -> str:
     return w.select(w.compare("slt", a, b), "i64", a, b)
 
 
-def _write_gather(module: Module, vector: Vector) -> None:
+def _write_gather(module: Module, layout: Layout) -> None:
     """@gather(base, stride, columns, row, last row, slots, alarm): lanes beyond the last row repeat it."""
+    vector = layout.vector
     W, T, R, I = vector.width, vector.type, vector.real, vector.bits
-    array, rows, slots = ("ptr %base", "i64 %stride", "i64 %n"), ("i64 %row", "i64 %last"), "ptr %to"
-    with module.function(I, "gather", *array, *rows, slots, f"{I} %alarm") as w:
+    with define(module, layout, "gather") as w:
         starts = []
         for lane in range(W):
             row = smaller(w, w.integer("add", "%row", lane), "%last")
@@ -106,11 +118,11 @@ def _write_gather(module: Module, vector: Vector) -> None:
         w.ret(I, single.results[0])
 
 
-def _write_straight_scatter(module: Module, vector: Vector) -> None:
+def _write_straight_scatter(module: Module, layout: Layout) -> None:
     """@scatter as below, without a buffer. Lanes beyond the last row repeat it, and write there what it did."""
+    vector = layout.vector
     T, R = vector.type, vector.real
-    array, rows = ("ptr %base", "i64 %stride", "i64 %n"), ("i64 %row", "i64 %rows")
-    with module.function("void", "scatter", *array, *rows, "ptr %places", "ptr %same", "ptr %scratch") as w:
+    with define(module, layout, "scatter") as w:
         final, targets = w.integer("sub", "%rows", 1), []
         for lane in range(vector.width):
             row = w.integer("add", "%row", w.select(w.compare("sgt", final, lane), "i64", lane, final))
@@ -128,17 +140,17 @@ def _write_straight_scatter(module: Module, vector: Vector) -> None:
         w.ret()
 
 
-def _write_scatter(module: Module, vector: Vector) -> None:
+def _write_scatter(module: Module, layout: Layout) -> None:
     """@scatter(base, stride, columns, row, rows, places, same, scratch): the first `rows` lanes to rows.
 
     `places` and `same` say where in the scratch array columns lie, and where W of them are one constant (see
     `shared_outputs`). Blocks go through a buffer, from where a row gets RUN bytes before the next one's turn: memory
     takes in cache lines that follow each other twice as fast as one line of each row.
     """
+    vector = layout.vector
     W, T, R, run = vector.width, vector.type, vector.real, RUN // vector.real_size
     pitch = W + run  # of the buffer: the last W columns of the turn before, and those of this turn
-    array, rows = ("ptr %base", "i64 %stride", "i64 %n"), ("i64 %row", "i64 %rows")
-    with module.function("void", "scatter", *array, *rows, "ptr %places", "ptr %same", "ptr %scratch") as w:
+    with define(module, layout, "scatter") as w:
         buffer = w.new(f"alloca [{W * pitch} x {R}], align {CACHE_LINE}")
         lanes = smaller(w, "%rows", W)
         last, covered = _blocks(w, vector)
@@ -215,10 +227,11 @@ def _copy(w: Writer, vector: Vector, source: str, target: str, index: str) -> st
     return x
 
 
-def _write_take(module: Module, block: Vector) -> None:
+def _write_take(module: Module, layout: Layout) -> None:
     """@take(from, count, to, alarm): copy numbers, as many at a time as a block has, with the alarm."""
+    block = layout.block
     I, one = block.bits, block.one_lane()
-    with module.function(I, "take", "ptr %from", "i64 %n", "ptr %to", f"{I} %alarm") as w:
+    with define(module, layout, "take") as w:
         whole = w.integer("and", "%n", -block.width)
         with w.count(0, whole, block.width, [(I, "%alarm")]) as blocks:
             x = _copy(w, block, "%from", "%to", blocks.index)
@@ -231,9 +244,10 @@ def _write_take(module: Module, block: Vector) -> None:
         w.ret(I, w.new(f"insertelement {I} {alarm}, {one.bits} {single.results[0]}, i32 0"))
 
 
-def _write_give(module: Module, block: Vector) -> None:
+def _write_give(module: Module, layout: Layout) -> None:
     """@give(to, count, from): copy numbers, as many at a time as a block has."""
-    with module.function("void", "give", "ptr %to", "i64 %n", "ptr %from") as w:
+    block = layout.block
+    with define(module, layout, "give") as w:
         whole = w.integer("and", "%n", -block.width)
         with w.count(0, whole, block.width) as blocks:
             _copy(w, block, "%from", "%to", blocks.index)

@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kinloop.compiler.abi import symbol
+from kinloop.compiler.emit.common_functions import define
 from kinloop.compiler.emit.ir import UNLIKELY, Module, Writer
+from kinloop.compiler.emit.kernel_layout import Layout
 from kinloop.compiler.emit.lane_arithmetic import LaneArithmetic, any_lane
 from kinloop.compiler.emit.vector_type import Vector
 
@@ -98,15 +100,16 @@ def _write_huge(w: Writer, block: Vector, source: str, targets: Sequence[str]) -
                 w.store(R, far, w.offset(target, lane.index, R), block.real_size)
 
 
-def write_angles(module: Module, block: Vector, fma: bool) -> None:
+def write_angles(module: Module, layout: Layout, fma: bool) -> None:
     """@angles(from, sines, cosines, number of blocks): a loop over blocks of angles.
 
     For W lanes a block is one angle of W states; for one state it is as many of its angles as the vector
     unit takes. Single precision computes in double: as accurate as can be, and one code for both.
     """
+    block = layout.register
     wide = block.as_double()
     B, T, narrow = block.type, wide.type, block.real == "float"
-    with module.function("void", "angles", "ptr %at", "ptr %sin", "ptr %cos", "i64 %blocks") as w:
+    with define(module, layout, "angles") as w:
         m = LaneArithmetic(w, wide, fma)
         with w.count(0, "%blocks", at_least_once=True) as loop:
             place = w.integer("mul", loop.index, block.size)

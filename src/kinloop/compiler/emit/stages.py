@@ -14,14 +14,13 @@ from kinloop.compiler.emit.rows_ahead import Ahead
 from kinloop.compiler.emit.segment import table_name, write_segment
 from kinloop.compiler.emit.series_loop import copy_slots, write_move, write_series
 from kinloop.compiler.emit.shared_outputs import share_outputs
-from kinloop.compiler.emit.sincos import write_angles
 from kinloop.compiler.emit.stage_parameters import WHOLE, out_pointer, stage_parameters
 from kinloop.compiler.emit.table_rows import Beside, rows_beside
 from kinloop.compiler.emit.vector_type import Vector
 from kinloop.compiler.plan.stage_types import Angles, Choose, Move, Plan, Repeat, Segment, Series
 
 
-def write_stages(module: Module, plan: Plan, layout: Layout, fma: bool, ahead: Ahead | None) -> None:
+def write_stages(module: Module, plan: Plan, layout: Layout, ahead: Ahead | None) -> None:
     """@run(scratch, out, ...), all stages of a plan one after the other, and what it calls.
 
     The plan's outputs are written to out, ..., which may be their slots of the scratch array or arrays of a user.
@@ -39,8 +38,6 @@ def write_stages(module: Module, plan: Plan, layout: Layout, fma: bool, ahead: A
         declare_gather(module, layout.vector)
     if "nearest" in used:
         write_choosing(module, layout.vector)
-    if used & {"sin", "cos"}:
-        write_angles(module, layout.register, fma)
     places = ["ptr %scratch", *(f"ptr {out_pointer(k)}" for k in range(len(layout.parts)))]
     with module.function("void", "run", *places) as w:
         for name in names[id(plan)]:
@@ -113,7 +110,7 @@ def _write_angles_stage(module: Module, name: str, stage: Angles, layout: Layout
     blocks = stage.count if layout.lanes > 1 else -(-stage.count // layout.block_width)
     with module.function("void", name, *stage_parameters(parts)) as w:
         places = [w.offset("%scratch", slot * layout.vector.size) for slot in (stage.at, stage.sin, stage.cos)]
-        w.call("void", "angles", *[f"ptr {place}" for place in places], f"i64 {blocks}")
+        w.call("void", layout.function("angles"), *[f"ptr {place}" for place in places], f"i64 {blocks}")
         w.ret()
 
 
