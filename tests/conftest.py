@@ -3,12 +3,15 @@
 Python looks for garbage less often than usual: robots and kernels that tests share are many objects, and looking at all
 of them time and again takes up to a tenth of the time, and counts as time of whatever is being measured.
 
+BLAS has one thread in every worker: several of them, on cores that are taken, wait for each other.
+
 Of a test with `@pytest.mark.sample(n)`, n of its cases run every time, others for every such test; the rest are slow.
 """
 
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import zlib
 from collections import Counter, defaultdict
@@ -16,9 +19,11 @@ from pathlib import Path
 
 import pytest
 
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):  # before NumPy is imported
+    os.environ.setdefault(name, "1")
 sys.path.insert(0, str(Path(__file__).parent))
 
-import helpers
+import helpers  # noqa: E402
 
 _from_workers: dict[str, Counter] = {"used": Counter(), "dropped": Counter()}
 

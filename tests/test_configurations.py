@@ -43,7 +43,7 @@ def states(robot: kl.Robot, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarr
 
 
 @pytest.mark.parametrize("name", kl.robots.names())
-@pytest.mark.sample(10)
+@pytest.mark.sample(5)
 def test_kernels_find_what_the_search_finds(name, searches):
     robot = kl.robots.load(name)
     Q, V = states(robot, 3)

@@ -33,7 +33,7 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 @pytest.mark.parametrize("name", LOOPS)
-@pytest.mark.sample(8)
+@pytest.mark.sample(3)
 def test_kernels_draw_what_the_search_on_numbers_draws(name, monkeypatch):
     robot = kl.robots.load(name)
     plain = kl.Robot.from_tree(robot.tree, "numpy")

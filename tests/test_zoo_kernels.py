@@ -15,7 +15,7 @@ QUANTITIES = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "inverse_os
 
 
 @pytest.mark.parametrize("name", kl.robots.names())
-@pytest.mark.sample(16)
+@pytest.mark.sample(6)
 def test_kernels_equal_the_numpy_path(name):
     robot = kl.robots.load(name)
     plain = kl.Robot.from_tree(robot.tree, backend="numpy")

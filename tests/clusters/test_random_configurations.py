@@ -60,7 +60,7 @@ LOOPS = [name for name in kl.robots.names() if kl.robots.load(name).tree.loop_cl
 
 
 @pytest.mark.parametrize("name", LOOPS)
-@pytest.mark.sample(12)
+@pytest.mark.sample(4)
 def test_random_states_of_the_zoo_are_good_to_test_at(name):
     robot = kl.robots.load(name)
     plain = kl.Robot.from_tree(robot.tree, "numpy")

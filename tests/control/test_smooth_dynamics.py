@@ -40,6 +40,7 @@ CASES = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", CASES)
 def test_slopes_are_those_of_the_steps(name):
     dynamics = CASES[name]()

@@ -127,6 +127,7 @@ def test_a_light_cart_pole_says_that_its_energy_comes_from_nowhere():
     assert exact.status.tolist() == [1] and exact.peaks["imbalance"][0] < 1e-6
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("kind", "name"), [(SemiImplicit, "semi_implicit"), (RungeKutta, "rk4")])
 @pytest.mark.parametrize("factor", [1.0 + 5e-4, 1.0 - 5e-4], ids=["gains", "loses"])
 def test_an_integrator_that_does_not_follow_its_equations_is_found_out(kind, name, factor, monkeypatch, tmp_path):

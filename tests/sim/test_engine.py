@@ -29,6 +29,7 @@ def begin(sim, v):
     return batch.state, batch.dt
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("integrator", ["semi_implicit", "rk4"])
 @pytest.mark.parametrize("motors", [None, [Motor("crank_joint", "position", kp=2.0, kd=0.1)]], ids=["smooth", "servo"])
 def test_interpreted_steps_are_those_of_the_kernel(integrator, motors):

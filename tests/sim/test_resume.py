@@ -68,6 +68,7 @@ def same(a, b):
     assert a.reasons == b.reasons
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("case", CASES)
 def test_a_saved_rollout_goes_on_as_the_unsaved_one(tmp_path, case, ending):

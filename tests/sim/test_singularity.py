@@ -90,7 +90,7 @@ def through(n, integrator, dt, time=2.0):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("n", [1, 2, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 10))])
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 def test_chains_of_parallelograms_pass_on_the_right_branch(n, integrator, dt, bound):
     run, error, branch, crossed = through(n, integrator, dt)
     assert np.all(run.status == 1) and np.sum(crossed) >= 8

@@ -153,8 +153,8 @@ def coverage(page, url):
     """Part of the picture's upper edge, where no panel lies, that is not white sky, once the ground is drawn."""
     page.open(url)
     seen: list[float] = []
-    for _ in range(60):
-        time.sleep(0.5)
+    for _ in range(150):
+        time.sleep(0.2)
         dark = page.picture()[1].min(axis=2) < 250
         seen.append(float(np.mean(dark[:10, 300:])))
         if len(set(seen[-4:])) == 1 and len(seen) > 4 and np.mean(dark[-10:]) > 0.01:

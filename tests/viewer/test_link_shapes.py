@@ -63,6 +63,7 @@ def test_a_leg_ends_in_a_ball_at_its_contact_point():
     assert foot.kind == "sphere" and foot.color == SOLE and link.name == "link0"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", kl.robots.names())
 def test_every_robot_of_the_zoo_is_drawn_with_finite_solids(name):
     robot = kl.robots.load(name)

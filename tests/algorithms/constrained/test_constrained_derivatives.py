@@ -42,7 +42,7 @@ def sizes(found: Slopes, free: np.ndarray) -> list[float]:
 
 
 @pytest.mark.parametrize("kind", EVERY_KIND)
-@pytest.mark.sample(8)
+@pytest.mark.sample(3)
 def test_the_recursion_agrees_with_the_graph_on_every_kind_of_cluster(kind):
     s, placed = comfortable(kind, 40)
     given = (s.tree, s.q, s.v, s.tau, placed, s.f_ext)
@@ -75,6 +75,7 @@ def slope(f, h: float) -> np.ndarray:
     return (8.0 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12.0 * h)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", EVERY_KIND)
 def test_derivatives_are_the_slopes_along_closed_motions(kind):
     s, placed = comfortable(kind, 80)

@@ -126,7 +126,7 @@ def flat_chain(axis: tuple[float, ...], links: int, rocker: bool) -> kl.Mechanis
 
 @pytest.mark.parametrize("rocker", [False, True])
 @pytest.mark.parametrize("axis", AXES)
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 def test_redundant_rows_of_flat_loops_about_any_axis(axis: tuple[float, ...], rocker: bool) -> None:
     """Rows that are zero but for rounding are no rows: on numbers and in kernels."""
     m = flat_chain(axis, 3, rocker)

@@ -33,7 +33,7 @@ def size(blocks: tuple[np.ndarray, ...]) -> float:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", BOTH)
-@pytest.mark.sample(16)
+@pytest.mark.sample(6)
 def test_the_recursion_agrees_with_the_graph_on_every_kind_of_cluster(name, kind):
     ours, witness, _ = BOTH[name]
     s = comfortable(kind, 40)
@@ -44,7 +44,7 @@ def test_the_recursion_agrees_with_the_graph_on_every_kind_of_cluster(name, kind
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.sample(8)
+@pytest.mark.sample(3)
 def test_derivatives_are_the_slopes_along_closed_motions(kind):
     s = comfortable(kind, 60)
     tree, robot = s.tree, kl.Robot.from_tree(s.tree, "numpy", "off")

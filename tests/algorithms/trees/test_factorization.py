@@ -18,7 +18,7 @@ from kinloop.algorithms.trees.kinematics import frame_jacobian, still
 from kinloop.clusters import ClusterTree
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_the_mass_matrix_is_L_D_Lt(block):
     for s in block:
         L, D = innovations(s.tree, s.q)

@@ -53,7 +53,7 @@ def compiled(function, rows, large=1, segment=40, **options):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_rows_have_the_bits_of_single_numbers(seed, dtype):
     function = rows_of_matrices(seed)
     rng = np.random.default_rng(seed)

@@ -91,6 +91,7 @@ def legged(legs, seed=0):
     return b.mechanism()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (3, 4, 6))])
 @pytest.mark.parametrize("segment", [SEGMENT, 9])
 def test_random_links_rolled_up_have_the_same_bits(seed, segment):
@@ -153,6 +154,7 @@ def test_random_graphs_that_do_not_repeat_stay_as_they_are(seed):
     assert make_plan(function, True, large=ROLLED) == make_plan(function, True, large=STRAIGHT)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("quantity", "dtype"),
     [("forward_dynamics", "float64"), pytest.param("forward_dynamics", "float32", marks=pytest.mark.slow),

@@ -27,6 +27,7 @@ def test_wide_registers_are_used_where_they_are_fast(features, bits):
     assert register_bits(features) == bits
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("straight", [True, False])
 def test_results_do_not_depend_on_the_width_nor_on_how_rows_are_written(dtype, straight, monkeypatch):

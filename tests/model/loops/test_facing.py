@@ -30,6 +30,7 @@ def stands_as_its_joint_allows(loop: LoopJoint, T: Transform) -> bool:
     return True
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", LOOP_JOINTS)
 def test_closed_loops_are_assembled_the_right_way_round(kind):
     for r in mechanisms(6, seed=50, kind=f"loop_{kind}"):

@@ -79,6 +79,7 @@ def test_symbols_give_the_rows_that_numbers_give(kind):
             assert_agree(traced(q, qd), f(q, qd), cond=10.0, what=f"{r.name}, {part.name}")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", [k for k in LOOPS if "loop_" in k or k in ("rods", "planar", "ancestor")])
 def test_a_multiplier_is_a_wrench_between_the_two_bodies(kind):
     """K^T is the work of the wrench on the successor, and of its opposite on the predecessor."""

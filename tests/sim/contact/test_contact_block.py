@@ -68,7 +68,7 @@ TIPS = [(1, None), (2, None), (2, 0.0), (3, 0.0), (3, 1e-5), (3, 1e-3), (3, None
         *(pytest.param(*tip, 1.5 - k % 2, marks=pytest.mark.slow) for k, tip in enumerate(TIPS)),
     ],
 )
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_tips_that_cannot_move_everywhere_land_without_gaining_energy(joints, spread, friction):
     rngs = [np.random.default_rng(seed) for seed in (0, 1, 2)]
     landed = [check_landing(landing(finger(rng, joints, spread), rng, friction, ["tip"])) for rng in rngs]

@@ -107,6 +107,7 @@ MODEL = """<mujoco><option cone="elliptic" impratio="100" timestep="0.001"/>
 friction="1 {torsion} {rolling}" solref="0.004 1"/></body></worldbody></mujoco>"""
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("condim", "torsion", "rolling", "v"),
     [

@@ -63,6 +63,7 @@ def test_loops_stay_closed_to_rounding():
     assert np.max(run.loop_error) < 1e-13 and drift(run) < 5e-6
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("name", "speed"), [("four_bar", 2.0), ("slider_crank", 8.0), ("rssr", 4.0), ("tello", 0.5)])
 def test_passive_linkages_keep_their_energy(name, speed):
     robot = on_fixed_base(name)

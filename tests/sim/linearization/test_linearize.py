@@ -17,7 +17,7 @@ EXACT = 1e-7
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 def test_a_step_is_linear_with_A_and_B(name):
     given = case(name)
     found = given.sim.linearize(given.sim.state(given.q, given.v), given.u, method="graph")

@@ -62,7 +62,7 @@ CRANKS = {
 
 
 @pytest.mark.parametrize("name", CRANKS)
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_a_linkage(name):
     given, joints = CRANKS[name][0](), CRANKS[name][1]
     state = given.sim.state(given.q, given.v)
