@@ -14,6 +14,7 @@ from helpers import assert_enough
 
 from kinloop import scalar as sc
 from kinloop.compiler import Kernel, common, compile_function, guarded_check, guards
+from kinloop.compiler.emit.guarded_call import KEPT_ROWS
 from kinloop.compiler.run import builtin, threads
 
 pytestmark = pytest.mark.skipif(not builtin.usable(), reason="no builtins on this interpreter")
@@ -494,3 +495,57 @@ def test_kept_arrays_go_with_the_builtin(kernel):
     del fast
     gc.collect()
     assert weak() is None
+
+
+MANY = 6000
+"""Rows with which arrays of all outputs are large enough to be kept, but for those of the last."""
+
+
+def rows_of(rng: np.random.Generator) -> list[np.ndarray]:
+    return [rng.normal(size=(MANY, 3)) for _ in range(2)]
+
+
+def test_results_of_rows_that_somebody_has_never_change(kernel):
+    fast, rng = kernel.guarded(Other(), [1e12, 1e100], rows=True), np.random.default_rng(0)
+    held: list[tuple[Any, np.ndarray]] = []
+    for k in range(40):
+        q, v = rows_of(rng)
+        kept = KEEPS[k % len(KEEPS)](fast(q, v)[k % 2])
+        if k % 3:
+            held.append((kept, np.array(kept)))
+        del kept
+    for kept, was in held:
+        assert np.array_equal(np.asarray(kept), was)
+
+
+def test_arrays_of_rows_serve_again_for_as_many_rows(kernel):
+    fast, rng = kernel.guarded(Other(), [1e12, 1e100], rows=True), np.random.default_rng(0)
+    assert KEPT_ROWS[0] <= 3 * MANY < 9 * MANY <= KEPT_ROWS[1]
+    q, v = rows_of(rng)
+    seen = set()
+    for _ in range(20):
+        a, m, _n = fast(q, v)
+        assert np.array_equal(m, q[:, :, None] * v[:, None, :])
+        seen.add(id(a))
+    assert len(seen) == 2
+    for n in (MANY - 1, MANY, MANY - 1):
+        a, m, _n = fast(q[:n], v[:n])
+        assert len(a) == n and np.array_equal(m, q[:n, :, None] * v[:n, None, :])
+
+
+def test_what_rows_are_not_kept_of_goes(kernel):
+    fast, (q, v) = kernel.guarded(Other(), [1e12, 1e100], rows=True), rows_of(np.random.default_rng(0))
+    for n in (10, KEPT_ROWS[1] // 3 + 10):  # too small to be worth it, too large to be kept
+        many = [np.resize(x, (n, 3)) for x in (q, v)]
+        weak = weakref.ref(fast(*many)[0])
+        assert weak() is None
+
+
+@pytest.mark.parametrize("change", [lambda m: m.setflags(write=False), lambda m: m.resize((2, 2), refcheck=False)])
+def test_arrays_of_rows_that_were_changed_do_not_serve_again(kernel, change):
+    fast, (q, v) = kernel.guarded(Other(), [1e12, 1e100], rows=True), rows_of(np.random.default_rng(0))
+    for _ in range(3):
+        m = fast(q, v)[1]
+        assert m.shape == (MANY, 3, 3) and m.flags.writeable and np.array_equal(m, q[:, :, None] * v[:, None, :])
+        change(m)
+        del m

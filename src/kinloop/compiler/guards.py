@@ -20,6 +20,7 @@ from kinloop.compiler.run.arguments import data_address
 from kinloop.compiler.run.builtin import make_builtin
 from kinloop.compiler.run.host import host
 from kinloop.compiler.run.library import Library
+from kinloop.compiler.run.spare_results import RESULTS
 from kinloop.compiler.run.threads import SINGLE_THREAD_WORK, run_chunks, threads_for
 from kinloop.compiler.run.variant import Variant
 from kinloop.compiler.signature import Signature
@@ -118,7 +119,8 @@ class _Threaded:
     def __call__(self, *given: Any) -> Any:
         inputs = list(zip(given, self._axes, strict=True))
         rows = max(len(x) for x, axes in inputs if x.ndim > axes)
-        outputs = [np.empty((rows, *shape)) for shape in self._code.signature.outputs.values()]
+        signature = self._code.signature
+        outputs = [RESULTS.array((rows, *shape), signature.real) for shape in signature.outputs.values()]
         entries = [y for x, axes in inputs for y in (data_address(x), x.nbytes // rows if x.ndim > axes else 0)]
         entries += [y for x in outputs for y in (data_address(x), x.nbytes // rows)]
         table, words = (ctypes.c_int64 * len(entries))(*entries), data_address(self._words)

@@ -34,7 +34,10 @@ from kinloop.compiler.emit.vector_type import Vector
 
 _DTYPE, _SIZE = "float64", 8
 SMALL = 8192
-"""Numbers of an output up to which arrays of it are kept to serve again: of larger ones two would be much memory."""
+"""Numbers of an output up to which arrays of it are kept to serve again, for one state: two of each stay in memory."""
+KEPT_ROWS = (1 << 14, 1 << 18)
+"""The least and the most numbers of an output for rows of which arrays are kept: memory of less is at hand, and new
+pages for more take as long as the results; two of more would be much memory."""
 _ROWS = ("i64 %start", "i64 %stop", "ptr %words", "ptr %table", "ptr %memory")  # of @rows
 
 
@@ -245,10 +248,13 @@ class _GuardedCall(_Words):
             self._enter(w.integer("add", k.index, self.n_in), data, w.integer("mul", size, _SIZE))
 
     def _array(self, k: str, size: str, axes: str, shape: str) -> str:
-        """An array for output `k`: for one state a spare one if there is any, else a new one, which is kept."""
+        """An array for output `k`: a spare one if there is any, else a new one; kept if its size is worth it."""
         w = self.writer
-        small = w.integer("and", self.flat, w.compare("ule", size, SMALL), "i1")
-        with w.when(small) as kept:
+        least, most = (w.select(self.flat, "i64", one, rows) for one, rows in zip((0, SMALL), KEPT_ROWS, strict=True))
+        numbers = w.integer("mul", size, self.count)
+        large, small = w.compare("uge", numbers, least), w.compare("ule", numbers, most)
+        worth = w.integer("and", large, small, "i1")
+        with w.when(worth) as kept:
             found = w.call("ptr", "spare", f"ptr {self.spares}", f"i64 {k}", axes, shape)
         spare = kept.merge("ptr", found, "null")
         with w.when(w.compare("eq", spare, "null", "ptr")) as none:
@@ -257,7 +263,7 @@ class _GuardedCall(_Words):
             with w.unless(w.compare("ne", array, "null", "ptr")):
                 self._drop(0, k)
                 w.ret("ptr", "null")
-            with w.when(small):
+            with w.when(worth):
                 w.call("void", "keep", f"ptr {self.spares}", f"i64 {k}", f"ptr {array}")
         return none.merge("ptr", array, spare)
 

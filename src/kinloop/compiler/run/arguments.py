@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kinloop.compiler.run.spare_results import RESULTS
 from kinloop.compiler.signature import Signature
 from kinloop.errors import KinloopError, NonFiniteInput, ShapeError
 from kinloop.foreign_arrays import read_array, shared_array
@@ -120,7 +121,7 @@ def _outputs(signature: Signature, out: Any) -> Sequence[Any]:
 def _output(signature: Signature, name: str, batch: tuple[int, ...], x: Any) -> np.ndarray:
     shape = (*batch, *signature.outputs[name])
     if x is None:
-        return np.empty(shape, signature.real)
+        return RESULTS.array(shape, signature.real)
     expected = f"a writeable {signature.dtype} array of shape {shape}"
     given, x = x, x if isinstance(x, np.ndarray) else shared_array(name, x)
     if x is None:
