@@ -2,9 +2,10 @@
 
 First the boxes about shapes along the axes of the world are compared, and the planes of `parting`, for all pairs in
 straight-line code; what is left fills slots. A loop over these compares the boxes as they are turned, and what is left
-then fills fewer slots. A loop over those looks for the points where the shapes are nearest. Where it cannot vouch for
-what it found, or there are more pairs than slots, a step says that it is in doubt, and waits for the search between
-steps.
+then fills fewer slots. A loop over those asks whether a plane across the way between two shapes parts them, by how far
+hulls reach at most, the next one whether they are near, and the last one looks for the points where they are nearest.
+Where that cannot vouch for what it found, or there are more pairs than slots, a step says that it is in doubt, and
+waits for the search between steps.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from kinloop.sim.contact.shapes.patches import completed
 from kinloop.sim.contact.shapes.proximity import FAR, dot, in_world, seen_from
 from kinloop.sim.contact.shapes.supports import SUM, Hulls, Sum, core
 from kinloop.spatial import Transform
+
+ROUNDING = 1e-12
+"""How much nearer shapes count than planes part them [m]: what hulls reach is known but for rounding."""
 
 COARSE = 64
 """Pairs whose boxes along the axes of the world meet that there is room for."""
@@ -85,11 +89,14 @@ class ConvexSlots:
         some = sc.minimum(count, float(coarse))
         _, keys = sc.scan(self._turned, [], chosen.reshape(-1, 1), shared, some, 4, [0])
         slots, left = sc.nearest(list(keys[:, 0]), fine)
-        boxed = np.array([[sc.take(chosen, k), _there(n, left)] for n, k in enumerate(slots)], dtype=object)
-        _, seen = sc.scan(self._seen, [], boxed, shared, sc.minimum(left, float(fine)), 2, [0])
+        boxed = np.array([[sc.take(chosen, k)] for k in slots], dtype=object)
+        _, keys = sc.scan(self._parted, [], boxed, shared, sc.minimum(left, float(fine)), 4, [0])
+        slots, whole = sc.nearest(list(keys[:, 0]), fine)
+        facing = np.array([[sc.take(boxed[:, 0], k), _there(n, whole)] for n, k in enumerate(slots)], dtype=object)
+        _, seen = sc.scan(self._seen, [], facing, shared, whole, 2, [0])
         slots, few = sc.nearest(list(seen[:, 0]), small)
         close = np.array(
-            [[sc.take(boxed[:, 0], k), *sc.take(seen[:, 1:], k), _there(n, few)] for n, k in enumerate(slots)],
+            [[sc.take(facing[:, 0], k), *sc.take(seen[:, 1:], k), _there(n, few)] for n, k in enumerate(slots)],
             dtype=object,
         )
         filled = sc.minimum(few, float(small))
@@ -151,6 +158,11 @@ class ConvexSlots:
         p = seen_from(b.R, a.p - b.p)
         couple = Couple(self.kinds, first, second, flat, R, p, limit, sizes[0] + sizes[1], sc.minimum(*sizes))
         return couple, b, margin, reach
+
+    def _parted(self, carry: Any, row: Any, shared: Any) -> tuple[list[Any], list[Any]]:
+        """How far planes across the way between the shapes of a pair part them, beyond what matters."""
+        couple = self._couple(row[0], True, shared)[0]
+        return [], [couple.apart_at_least() - couple.reach - ROUNDING]
 
     def _seen(self, carry: Any, row: Any, shared: Any) -> tuple[list[Any], list[Any]]:
         """Below zero where a pair is near, with the direction and the vertices at which the search for it begins."""

@@ -12,7 +12,7 @@ from kinloop.sim.contact.shapes.convex_pairs import proximities_of
 from kinloop.sim.contact.shapes.couple import Body, Couple, Kinds, are_near
 from kinloop.sim.contact.shapes.meeting import search
 from kinloop.sim.contact.shapes.simplex import nearer
-from kinloop.sim.contact.shapes.supports import Hulls, Sum, core
+from kinloop.sim.contact.shapes.supports import REACHES, Hulls, Sum, core
 from tests.sim.contact.shapes.random_pairs import SIZES, rotations
 
 KINDS = ("sphere", "capsule", "box", "cylinder", "ellipsoid", "mesh")
@@ -50,7 +50,9 @@ def meeting_kernel(shapes):
         couple = Couple(kinds, a, b, both, R_b.T @ R_a, p, limit, sizes[0] + sizes[1], sc.minimum(*sizes))
         seen = are_near(couple)
         met = search(couple, seen.v, seen.at)
-        said = (seen.near, met.apart, met.sure, met.corners.wide)
+        parted = couple.apart_at_least() > limit
+        near = sc.logical_and(seen.near, sc.logical_not(parted))
+        said = (near, met.apart, met.sure, met.corners.wide, parted)
         corners = np.array([[*(pose_b[:3] + R_b @ c[:3]), c[3]] for c in met.corners.rows])
         return {
             "said": np.array([sc.where(x, 1.0, 0.0) for x in said]),
@@ -114,7 +116,7 @@ def agree_with_coal(count, seed, low, high, gaps=None):
         poses = R[0][i], p[0][i], R[1][i], p[1][i]
         found = proximities_of(shapes[a], shapes[b], poses, REACH)
         least = min((x.gap for x in found), default=np.inf)
-        near, apart, sure, _ = said[i]
+        near, apart, sure, *_ = said[i]
         if not near or apart:
             assert least > REACH - 1e-9, (shapes[a].kind, shapes[b].kind)
             continue
@@ -132,6 +134,13 @@ def agree_with_coal(count, seed, low, high, gaps=None):
 def test_distances_are_those_of_coal():
     (apart, lost), _ = agree_with_coal(600, 1, -0.05, 0.03)
     assert apart > 100 and lost < 0.02 * apart
+
+
+def test_most_of_what_is_not_near_is_parted_across_the_way_between():
+    rng, shapes = np.random.default_rng(5), some_shapes()
+    said, *_ = told(*random_poses(rng, shapes, 400, 0.0, 0.3))
+    near, parted = said[:, 0], said[:, 4]
+    assert not np.any(near & parted) and np.sum(parted) > 0.5 * np.sum(~near) > 100
 
 
 def test_shapes_that_overlap_a_little_are_parted_by_the_shortest_way():
@@ -198,7 +207,7 @@ def test_corners_of_faces_that_meet_lie_on_both_of_them():
         pairs.append((R_a, apart * up + rng.uniform(-0.05, 0.05, 3), R_b, np.zeros(3)))
     R, p = [np.array([x[n] for x in pairs]) for n in (0, 2)], [np.array([x[n] for x in pairs]) for n in (1, 3)]
     said, gap, _, normal, corners = told(k, R, p)
-    for (i, j), (R_a, p_a, R_b, p_b), n, g, patch, (near, _, sure, wide) in zip(
+    for (i, j), (R_a, p_a, R_b, p_b), n, g, patch, (near, _, sure, wide, _) in zip(
         k, pairs, normal, gap, corners, said, strict=True
     ):
         if near and sure and wide:
@@ -225,6 +234,28 @@ def test_climbs_end_at_the_vertex_furthest_along_a_direction():
     v = np.asarray(find(number[:, None].astype(float), d)).ravel().astype(int)
     for one, k, place in zip(d, number, v, strict=True):
         assert abs(one @ hulls.vertices[place] - (shapes[k].size @ one).max()) < 1e-14
+
+
+def test_hulls_reach_no_further_than_what_is_kept_says_and_little_less():
+    shapes = [s for s in some_shapes() if s.kind == "mesh"]
+    hulls, rng = Hulls(s.hull for s in shapes), np.random.default_rng(8)
+    number = rng.integers(len(shapes), size=3000)
+    d = rng.normal(size=(3000, 3))
+    d[:600] = np.round(d[:600])  # corners and edges of cells, and of the cube
+    d[600:900] *= rng.integers(2, size=(300, 3))  # along axes and in planes of them, or no direction at all
+    d[900:1200, 1] = d[900:1200, 0] * (1.0 + rng.choice([0.0, 1e-16, -1e-16, 1e-9], 300))
+    most = compile_function(
+        sc.trace(lambda number, d: {"r": np.array([hulls.reach_at_most(number[0], d)])}, {"number": 1, "d": 3}),
+        cache=False,
+    )
+    r = np.asarray(most(number[:, None].astype(float), d)).ravel()
+    more = []
+    for one, k, bound in zip(d, number, r, strict=True):
+        vertices, length = shapes[k].size, np.linalg.norm(one)
+        reach, size = (vertices @ one).max(), np.linalg.norm(vertices, axis=1).max() * length
+        assert reach - 1e-14 * size <= bound <= reach + 2**0.5 / REACHES * size + 1e-299
+        more.append((bound - reach) / max(size, 1e-300))
+    assert np.mean(more[1200:]) < 0.01
 
 
 def test_the_nearest_point_of_a_simplex_is_no_further_than_any_mixture_of_its_corners():

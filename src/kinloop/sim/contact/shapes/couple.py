@@ -119,6 +119,17 @@ class Couple(NamedTuple):
         length = sc.sqrt(dot(self.p, self.p))
         return choose(length > APART, self.p / sc.maximum(length, APART), (0.0, 0.0, 1.0))
 
+    def apart_at_least(self) -> Any:
+        """How far planes across the way between the middles part the cores, at least [m]; nobody climbs for it."""
+        d = self.towards()
+        ours = self._reach_at_most(self.kinds.first, self.a, -seen_from(self.R, d))
+        return dot(d, self.p) - ours - self._reach_at_most(self.kinds.second, self.b, d)
+
+    def _reach_at_most(self, parts: Sum, body: Body, d: Array) -> Any:
+        reach = dot(d, parts.furthest(body.size, d))
+        hulls = self.kinds.hulls
+        return sc.where(body.number >= 0.0, hulls.reach_at_most(body.number, d), reach) if hulls else reach
+
     def begin(self, d: Array) -> Array:
         """The vertices at which climbs begin along d."""
         hulls = self.kinds.hulls

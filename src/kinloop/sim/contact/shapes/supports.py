@@ -9,6 +9,9 @@ The vertices of hulls are found by climbing from vertex to vertex along edges, a
 along d. On the surface of a convex body that ends at the furthest of all. Where it begins is kept for some directions.
 Neighbours are looked at in blocks of `BLOCK`, with all that is needed of them side by side in memory: what a climb
 costs is mostly waiting for numbers, and those of a block come together.
+
+How far a hull reaches at most is known without a climb: reach is convex in the direction and grows with its length, so
+that between directions for which it is kept it is at most what lies between theirs.
 """
 
 from __future__ import annotations
@@ -26,11 +29,14 @@ from kinloop.sim.contact.shapes.proximity import dot, signed, vector
 SUM = 8
 """Numbers of a core: half the lengths of a box, the radius of a disc, half axes of an ellipsoid, and rounding [m]."""
 
-BLOCK = 3
-"""Neighbours that are looked at together; most vertices have six."""
+BLOCK = 6
+"""Neighbours that are looked at together; most vertices have as many."""
 
-CELLS = 8
+CELLS = 16
 """Cells along the edges of a cube about a hull; the middle of each is a direction whose furthest vertex is known."""
+
+REACHES = 8
+"""The same of cells at whose corners the reach of the hull is known."""
 
 
 def core(shape: ConvexShape) -> list[float]:
@@ -59,13 +65,14 @@ class Hulls:
 
     def __init__(self, hulls: Iterable[Hull]) -> None:
         found = {id(x): x for x in hulls}
-        vertices, lists, begins = list[Array](), list[list[int]](), list[Array]()
+        vertices, lists, begins, reaches = list[Array](), list[list[int]](), list[Array](), list[Array]()
         self.number = {key: float(k) for k, key in enumerate(found)}
-        directions = cell_directions()
+        directions, corners = cell_directions(CELLS), corner_directions(REACHES)
         for hull in found.values():
             first = len(lists)
             lists += [[first + w for w in own] for own in hull.neighbours()]
             begins.append(first + np.argmax(directions @ hull.vertices.T, axis=1))
+            reaches.append(np.max(corners @ hull.vertices.T, axis=1))
             vertices.append(hull.vertices)
         self.vertices = np.concatenate(vertices) if vertices else np.zeros((0, 3))
         counts = [-(-max(len(own), 1) // BLOCK) for own in lists]
@@ -73,25 +80,25 @@ class Hulls:
         self._rows, self._blocks = rows.ravel(), _blocks(rows, lists, counts).ravel()
         self._owner = np.repeat(np.arange(len(lists)), counts).astype(float)
         self.begin = np.concatenate(begins).astype(float) if begins else np.zeros(0)
+        self._reach = np.concatenate(reaches) if reaches else np.zeros(0)
 
     def __bool__(self) -> bool:
         return len(self.vertices) > 0
 
     def beginning(self, number: Any, d: Array) -> Any:
         """The vertex at which a climb along d begins in the hull of a number, its own axes."""
-        x, y, z = (sc.abs(d[k]) for k in range(3))
-        first, second = sc.logical_and(x >= y, x >= z), y >= z
-
-        def of(values: Any) -> Any:
-            return sc.where(first, values[0], sc.where(second, values[1], values[2]))
-
-        most = sc.maximum(of((x, y, z)), 1e-300)
-        side = of((0.0, 1.0, 2.0)) * 2.0 + sc.where(of(d) < 0.0, 1.0, 0.0)
-        place = side
-        for other in (of((d[1], d[2], d[0])), of((d[2], d[0], d[1]))):
-            cell = sc.floor((other / most + 1.0) * (0.5 * CELLS))
-            place = place * CELLS + sc.minimum(sc.maximum(cell, 0.0), CELLS - 1.0)
+        side, _, cells, _ = _on_cube(d, CELLS)
+        place = (side * CELLS + cells[0]) * CELLS + cells[1]
         return sc.take(self.begin, number * (6.0 * CELLS * CELLS) + place)
+
+    def reach_at_most(self, number: Any, d: Array) -> Any:
+        """At least how far the hull of a number reaches along d, in its own axes: by a few percent of its size more."""
+        side, most, cells, parts = _on_cube(d, REACHES)
+        n = REACHES + 1.0
+        corner = number * (6.0 * n * n) + (side * n + cells[0]) * n + cells[1]
+        along = [sc.take(self._reach, corner + shift) for shift in (0.0, 1.0, n, n + 1.0)]
+        near, far = (x + parts[1] * (y - x) for x, y in (along[:2], along[2:]))
+        return most * (near + parts[0] * (far - near))
 
     def vertex(self, v: Any) -> Array:
         """A vertex by its number."""
@@ -141,14 +148,41 @@ def _blocks(rows: Array, lists: list[list[int]], counts: list[int]) -> Array:
     return out
 
 
-def cell_directions() -> Array:
-    """The middles of all cells of a cube (6 CELLS^2, 3)."""
-    t = (2.0 * np.arange(CELLS) + 1.0) / CELLS - 1.0
+def _on_cube(d: Array, count: int) -> tuple[Any, Any, list[Any], list[Any]]:
+    """Where a direction meets the cube: its side, its length there, its cell along either axis, and where in that."""
+    x, y, z = (sc.abs(d[k]) for k in range(3))
+    first, second = sc.logical_and(x >= y, x >= z), y >= z
+
+    def of(values: Any) -> Any:
+        return sc.where(first, values[0], sc.where(second, values[1], values[2]))
+
+    most = sc.maximum(of((x, y, z)), 1e-300)
+    side = of((0.0, 1.0, 2.0)) * 2.0 + sc.where(of(d) < 0.0, 1.0, 0.0)
+    cells, parts = [], []
+    for other in (of((d[1], d[2], d[0])), of((d[2], d[0], d[1]))):
+        place = (other / most + 1.0) * (0.5 * count)
+        cells.append(sc.minimum(sc.maximum(sc.floor(place), 0.0), count - 1.0))
+        parts.append(place - cells[-1])
+    return side, most, cells, parts
+
+
+def cell_directions(count: int) -> Array:
+    """The middles of all cells of a cube with so many along its edges (6 count^2, 3)."""
+    return _over_sides((2.0 * np.arange(count) + 1.0) / count - 1.0)
+
+
+def corner_directions(count: int) -> Array:
+    """The corners of all cells of a cube, side by side (6 (count + 1)^2, 3)."""
+    return _over_sides(2.0 * np.arange(count + 1.0) / count - 1.0)
+
+
+def _over_sides(t: Array) -> Array:
+    """Directions to the points (t, t) of all sides of a cube."""
     u, w = (x.ravel() for x in np.meshgrid(t, t, indexing="ij"))
     out = []
     for axis in range(3):
         for sign in (1.0, -1.0):
-            d = np.empty((CELLS * CELLS, 3))
+            d = np.empty((len(u), 3))
             d[:, axis], d[:, (axis + 1) % 3], d[:, (axis + 2) % 3] = sign, u, w
             out.append(d)
     return np.concatenate(out)
