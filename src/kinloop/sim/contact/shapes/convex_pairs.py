@@ -31,6 +31,9 @@ EPA does not end at round shapes if it is asked for more."""
 FAILED = 1e-5
 """A depth that differs by more from the one along its own direction is none [m]."""
 
+ALIKE = 1e-5
+"""Below this depth [m] EPA may take one way out for another that is 2e-7 m longer."""
+
 LIFT = 0.01
 """How far shapes are lifted off each other to see the direction between them, as a part of the smaller one's size."""
 
@@ -182,20 +185,22 @@ def _sharpened(
 
     It is the normal of a lifted off b a little, or of a face that looks along it: whichever separates them most, which
     is what distances and depths are, both. A normal that still is not the one of the gap is looked for with a lifted
-    away from b's middle, and sharpened once more.
+    away from b's middle, and sharpened once more; so are depths that coal does not tell from those of other directions.
     """
     R_a, p_a, R_b, p_b = poses
-    for up in (nearest.normal, _from_middle(a, b, poses), None):
-        up = (lift - gap) * (nearest.normal if up is None else up)
-        found = _collided(a, b, (R_a, p_a + up, R_b, p_b), 2.0 * lift, DEPTH_TO[0], ANYWHERE)
+    away = _from_middle(a, b, poses)
+    for up in (nearest.normal, away, None):
+        way = (lift - gap) * (nearest.normal if up is None else up)
+        found = _collided(a, b, (R_a, p_a + way, R_b, p_b), 2.0 * lift, DEPTH_TO[0], ANYWHERE)
         if found is not None:
             best, most = None, nearest.gap
             for n in (found.normal, -R_a @ a.normal(-found.normal @ R_a), R_b @ b.normal(found.normal @ R_b)):
                 low, high = _levels(a, b, poses, n)
                 best, most = (n, low - high) if low - high > most else (best, most)
             if best is not None:
-                nearest = _along(a, b, poses, found.point - 0.5 * up, best)
-        if nearest.gap > gap - FAILED:
+                nearest = _along(a, b, poses, found.point - 0.5 * way, best)
+        alike = -ALIKE < nearest.gap < 0.0 and up is not away
+        if nearest.gap > gap - FAILED and not alike:
             break
     return nearest
 
