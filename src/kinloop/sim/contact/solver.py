@@ -33,7 +33,7 @@ import numpy as np
 from kinloop import scalar as sc
 from kinloop.scalar import Array
 from kinloop.sim.contact.row_steps import ContactPlan, ContactRow, JointPlan, JointRow, Packer
-from kinloop.sim.contact.small_steps import small_steps
+from kinloop.sim.contact.small_steps import MOST_SMALL, small_steps
 
 ROUGH = 1e-4
 """A solution that changes velocities by more than this in its last round [m/s, rad/s] is not one yet."""
@@ -160,7 +160,7 @@ class _Sweeps:
                 most = sc.maximum(most, lift(given))
             return most
 
-        return small_steps(sweep, fastest, rounds, carry, _as_array(self.pack.values), when, ROUGH)
+        return small_steps(sweep, fastest, MOST_SMALL * rounds, carry, _as_array(self.pack.values), when, ROUGH)
 
     def _sweep(self, carry: Any, given: Any, small: bool = False, rests: Any = False) -> Any:
         first = 3 * len(self.contacts)
