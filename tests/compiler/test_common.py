@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -67,3 +69,22 @@ def test_kernels_of_either_precision_go_side_by_side():
         x = np.random.default_rng(rows).normal(size=(rows, 5))
         for dtype, kernel in kernels.items():
             np.testing.assert_allclose(kernel(x.astype(dtype)), 2 * np.cos(x.astype(dtype)), rtol=1e-6)
+
+
+def test_threads_that_ask_at_once_get_the_same(monkeypatch):
+    made = []
+
+    def slow(target, dtype):
+        made.append(object())
+        time.sleep(0.05)
+        return made[-1]
+
+    monkeypatch.setattr(common, "_linked", slow)
+    monkeypatch.setattr(common, "_LINKED", {})
+    got: list[object] = []
+    threads = [threading.Thread(target=lambda: got.append(common.link_common(host(), "float64"))) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(made) == 1 and set(map(id, got)) == {id(made[0])}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import functools
+import threading
 from collections.abc import Callable
 
 from kinloop.compiler import cache, keys
@@ -33,10 +33,22 @@ def ending(target: Target, dtype: str) -> str:
     return f"{dtype}_{target.bits}{'_fma' * target.fma}{'_straight' * target.straight}"
 
 
-@functools.cache
-def link_common(target: Target, dtype: str) -> Library:
-    """Load what kernels of a precision have in common, before the first of them is loaded."""
+_LINKED: dict[tuple[Target, str], Library] = {}
+_LINKING = threading.Lock()
 
+
+def link_common(target: Target, dtype: str) -> Library:
+    """Load what kernels of a precision have in common, before the first of them is loaded.
+
+    Once in a process, whichever threads ask: kernels call it for as long as they live.
+    """
+    with _LINKING:
+        if (target, dtype) not in _LINKED:
+            _LINKED[target, dtype] = _linked(target, dtype)
+        return _LINKED[target, dtype]
+
+
+def _linked(target: Target, dtype: str) -> Library:
     def text() -> str:
         from kinloop.compiler.build import common_code  # here, since it is needed once on a machine
 
