@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 import threading
@@ -79,8 +80,7 @@ def test_threads_that_ask_at_once_get_the_same(monkeypatch):
         time.sleep(0.05)
         return made[-1]
 
-    monkeypatch.setattr(common, "_linked", slow)
-    monkeypatch.setattr(common, "_LINKED", {})
+    monkeypatch.setattr(common, "_linked", functools.cache(slow))
     got: list[object] = []
     threads = [threading.Thread(target=lambda: got.append(common.link_common(host(), "float64"))) for _ in range(8)]
     for t in threads:

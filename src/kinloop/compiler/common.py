@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections.abc import Callable
 
@@ -33,7 +34,6 @@ def ending(target: Target, dtype: str) -> str:
     return f"{dtype}_{target.bits}{'_fma' * target.fma}{'_straight' * target.straight}"
 
 
-_LINKED: dict[tuple[Target, str], Library] = {}
 _LINKING = threading.Lock()
 
 
@@ -43,11 +43,10 @@ def link_common(target: Target, dtype: str) -> Library:
     Once in a process, whichever threads ask: kernels call it for as long as they live.
     """
     with _LINKING:
-        if (target, dtype) not in _LINKED:
-            _LINKED[target, dtype] = _linked(target, dtype)
-        return _LINKED[target, dtype]
+        return _linked(target, dtype)
 
 
+@functools.cache
 def _linked(target: Target, dtype: str) -> Library:
     def text() -> str:
         from kinloop.compiler.build import common_code  # here, since it is needed once on a machine
